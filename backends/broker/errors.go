@@ -1,0 +1,16 @@
+package broker
+
+import "errors"
+
+// The errors of the engine, to be matched with errors.Is. What they say is about one
+// message or entity; nothing has changed for it.
+var (
+	ErrNoEntity    = errors.New("no such entity")
+	ErrNoMessage   = errors.New("no such message")
+	ErrExists      = errors.New("entity exists already")
+	ErrInvalid     = errors.New("invalid argument")
+	ErrTooLarge    = errors.New("message is too large")
+	ErrLockLost    = errors.New("the lock has expired or was settled before")
+	ErrLocked      = errors.New("another receiver holds the message")
+	ErrUnavailable = errors.New("the engine has stopped")
+)

@@ -1,0 +1,122 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"dlq/backends/broker/store"
+	"dlq/backends/message"
+)
+
+// Action is what becomes of a message.
+type Action uint8
+
+const (
+	Complete Action = iota + 1 // it is gone
+	Abandon                    // it is free again, and a failed delivery is counted
+	Defer                      // it waits for those who ask for its number
+	Bury                       // it goes to the dead-letter sub-queue
+)
+
+// Outcome is an action with its arguments.
+type Outcome struct {
+	Action              Action
+	Reason, Description string              // for Bury, at most 4,096 characters each
+	Set                 []message.Attribute // application properties to set, unless completed
+}
+
+const maxReason = 4096
+
+func (o Outcome) validate(q *queue) error {
+	switch {
+	case o.Action < Complete || o.Action > Bury:
+		return fmt.Errorf("%w: unknown action %d", ErrInvalid, o.Action)
+	case o.Action == Bury && q.sub == DeadLetter:
+		return fmt.Errorf("%w: a dead letter cannot be dead-lettered again", ErrInvalid)
+	case utf8.RuneCountInString(o.Reason) > maxReason, utf8.RuneCountInString(o.Description) > maxReason:
+		return fmt.Errorf("%w: a dead-letter reason and description have at most %d characters each", ErrInvalid, maxReason)
+	}
+	return nil
+}
+
+// Settle decides over messages by their lock tokens and returns when that is durable, in
+// one commit. errs[i] is [ErrLockLost] for a token that stands for no lock any more.
+func (e *Engine) Settle(a Address, o Outcome, tokens ...message.UUID) (errs []error, err error) {
+	return e.each(a, tokens, func(t *tx, l *lock, st *store.State) error {
+		if err := o.validate(l.q); err != nil {
+			return err
+		}
+		e.drop(l)
+		t.settle(l.q, l.seq, st, o)
+		return nil
+	}, (*tx).commit)
+}
+
+// SettleBySequence decides over messages that nobody holds, as if they had been received
+// and settled, in one commit. errs[i] is [ErrNoMessage] or [ErrLocked]. A scheduled message
+// can only be completed, which cancels it.
+func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []error, err error) {
+	t, err := e.begin()
+	if err != nil {
+		return nil, err
+	}
+	q, err := e.find(a)
+	if err == nil {
+		err = o.validate(q)
+	}
+	if err != nil {
+		t.end()
+		return nil, err
+	}
+	errs = make([]error, len(seqs))
+	for i, n := range seqs {
+		if slices.Contains(seqs[:i], n) {
+			errs[i] = fmt.Errorf("%w: message %d is named twice", ErrInvalid, n)
+			continue
+		}
+		st, err := t.unheld(q, uint64(n))
+		if err == nil && st.State == message.Scheduled && o.Action != Complete {
+			err = fmt.Errorf("%w: message %d is scheduled; it can only be completed, which cancels it", ErrInvalid, n)
+		}
+		if errs[i] = err; err == nil {
+			e.forget(q, uint64(n))
+			t.settle(q, uint64(n), &st, o)
+		}
+	}
+	return errs, t.commit()
+}
+
+// unheld returns the state of a message that is there and that nobody holds.
+func (t *tx) unheld(q *queue, seq uint64) (store.State, error) {
+	if q.locked[seq] != nil {
+		return store.State{}, fmt.Errorf("%w: %d", ErrLocked, seq)
+	}
+	if !q.has(seq) {
+		return store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)
+	}
+	st, err := t.e.store.State(q.key(seq))
+	return st, unavailable(err)
+}
+
+// settle does to a message, which stands nowhere in the index now, what the outcome says.
+func (t *tx) settle(q *queue, seq uint64, st *store.State, o Outcome) {
+	if o.Action == Complete {
+		t.remove(q.key(seq), st)
+		return
+	}
+	overlay := message.Properties(st.Overlay)
+	for _, a := range o.Set {
+		overlay.Set(a.Name, a.Value)
+	}
+	st.Overlay = overlay
+	switch o.Action {
+	case Abandon:
+		t.fail(q, seq, st)
+	case Defer:
+		st.State = message.Deferred
+		t.free(q, seq, st)
+	case Bury:
+		t.bury(q, seq, st, o.Reason, o.Description)
+	}
+}

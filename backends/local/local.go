@@ -1,0 +1,252 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"dlq/backends"
+	"dlq/backends/broker"
+	"dlq/backends/broker/store"
+	"dlq/backends/message"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options say which broker to open. The zero value is an empty one in memory.
+type Options struct {
+	// Dir holds the data. It is made if it is missing (0700). "": memory, gone at Close.
+	Dir string
+	// FS is where Dir is. nil: the operating system's file system, where the directory is
+	// guarded against a second owner.
+	FS store.FS
+	// Now is the clock of the broker. nil: time.Now.
+	Now func() time.Time
+	// Command is what another process is told when it wants the directory.
+	Command string
+}
+
+// Backend is a broker in this process. It has every optional interface.
+type Backend struct {
+	engine  *broker.Engine
+	release func() error // gives the directory back
+
+	mu     sync.Mutex
+	leases map[*lease]struct{}
+	closed bool
+}
+
+var (
+	_ backends.Backend          = (*Backend)(nil)
+	_ backends.Peeker           = (*Backend)(nil)
+	_ backends.DirectSettler    = (*Backend)(nil)
+	_ backends.DeferredReceiver = (*Backend)(nil)
+	_ backends.Mover            = (*Backend)(nil)
+	_ backends.Purger           = (*Backend)(nil)
+	_ backends.QueueCreator     = (*Backend)(nil)
+	_ backends.SendValidator    = (*Backend)(nil)
+)
+
+// Open opens a broker. A directory that another process owns is [backends.Locked] after a
+// wait of two seconds.
+func Open(ctx context.Context, o Options) (*Backend, error) {
+	b := &Backend{leases: map[*lease]struct{}{}, release: func() error { return nil }}
+	dir, fs := o.Dir, o.FS
+	switch {
+	case fs != nil:
+	case dir == "":
+		dir, fs = "memory", vfs.NewMem()
+	default:
+		fs = vfs.Default
+		release, err := own(ctx, dir, o.Command)
+		if err != nil {
+			return nil, err
+		}
+		b.release = release
+	}
+	s, err := store.Open(fs, filepath.Join(dir, "store"))
+	if err == nil {
+		b.engine, err = broker.Open(broker.Options{Store: s, Now: o.Now})
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(openError(backends.Unavailable, err), b.release())
+	}
+	return b, nil
+}
+
+// Close releases the leases, syncs, and gives the directory back.
+func (b *Backend) Close() error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	open := make([]*lease, 0, len(b.leases))
+	for l := range b.leases {
+		open = append(open, l)
+	}
+	b.mu.Unlock()
+	var err error
+	for _, l := range open {
+		err = errors.Join(err, l.Release(context.Background()))
+	}
+	return errors.Join(err, b.engine.Close(), b.release())
+}
+
+// Entities lists the queues. The counts are exact.
+func (b *Backend) Entities(ctx context.Context, q backends.EntityQuery) iter.Seq2[backends.Entity, error] {
+	return func(yield func(backends.Entity, error) bool) {
+		list, err := b.entities(ctx, q)
+		for _, e := range list {
+			if err := ctx.Err(); err != nil {
+				yield(backends.Entity{}, err)
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(backends.Entity{}, err)
+		}
+	}
+}
+
+func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backends.Entity, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	infos, err := b.engine.Queues()
+	if err != nil {
+		return nil, wrap("list", backends.EntityID{}, err)
+	}
+	wanted := make(map[string]string, len(q.Names))
+	for _, n := range q.Names {
+		wanted[strings.ToLower(n)] = n
+	}
+	var out []backends.Entity
+	for _, info := range infos {
+		name := strings.ToLower(info.Name)
+		if _, ok := wanted[name]; len(q.Names) > 0 && !ok || !strings.HasPrefix(name, strings.ToLower(q.Prefix)) {
+			continue
+		}
+		delete(wanted, name)
+		out = append(out, entity(info, q.NoCounts))
+	}
+	for _, n := range q.Names { // in the order asked, so that the error is the same each time
+		if _, missing := wanted[strings.ToLower(n)]; missing {
+			return out, &backends.Error{Op: "list", Entity: backends.EntityID{Name: n}, Code: backends.NotFound}
+		}
+	}
+	return out, nil
+}
+
+func entity(info broker.Info, noCounts bool) backends.Entity {
+	id := backends.EntityID{Name: info.Name}
+	e := backends.Entity{
+		ID: id, Kind: backends.Queue, DeadLetters: id.DeadLetters(), Oldest: info.OldestDeadLetter,
+		Counts: backends.Counts{
+			Active: info.Active, DeadLetter: info.DeadLetter, Scheduled: info.Scheduled, Deferred: info.Deferred,
+			Source: "exact", AsOf: info.AsOf,
+		},
+		Limits: backends.Limits{
+			MaxBodyBytes: info.MaxBodyBytes, LockDuration: info.LockDuration, MaxDeliveryCount: info.MaxDeliveryCount,
+		},
+	}
+	if noCounts {
+		e.Counts = backends.Counts{Active: -1, DeadLetter: -1, TransferDeadLetter: -1, Scheduled: -1, Deferred: -1, Source: "not asked for"}
+		e.Oldest = time.Time{}
+	}
+	return e
+}
+
+// CreateQueue makes a queue with the defaults of Service Bus.
+func (b *Backend) CreateQueue(ctx context.Context, name string) error {
+	return b.CreateQueueWith(ctx, name, broker.Properties{})
+}
+
+// CreateQueueWith makes a queue; zero properties get the defaults.
+func (b *Backend) CreateQueueWith(ctx context.Context, name string, p broker.Properties) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return wrap("create queue", backends.EntityID{Name: name}, b.engine.CreateQueue(name, p))
+}
+
+// Send stores the messages in one commit.
+func (b *Backend) Send(ctx context.Context, id backends.EntityID, msgs []*message.Message) error {
+	a, err := address(ctx, "send to", id)
+	if err != nil {
+		return err
+	}
+	errs, err := b.engine.Send(a, msgs)
+	return wrapAll("send to", id, errs, err)
+}
+
+// ValidateSend says what Send would say.
+func (b *Backend) ValidateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
+	a, err := address(ctx, "send to", id)
+	if err != nil {
+		return err
+	}
+	return wrap("send to", id, b.engine.ValidateSend(a, m))
+}
+
+// address translates an entity's name, and is where a call that is cancelled ends: the
+// engine's commands are short and are not interrupted.
+func address(ctx context.Context, op string, id backends.EntityID) (broker.Address, error) {
+	if err := ctx.Err(); err != nil {
+		return broker.Address{}, err
+	}
+	switch id.Sub {
+	case backends.Main:
+		return broker.Address{Name: id.Name}, nil
+	case backends.DeadLetterQueue:
+		return broker.Address{Name: id.Name, Sub: broker.DeadLetter}, nil
+	}
+	return broker.Address{}, &backends.Error{Op: op, Entity: id, Code: backends.NotFound}
+}
+
+// codes pairs the engine's errors with those of the interface.
+func codeOf(err error) backends.Code {
+	for _, c := range [...]struct {
+		err  error
+		code backends.Code
+	}{
+		{broker.ErrNoEntity, backends.NotFound}, {broker.ErrNoMessage, backends.NotFound},
+		{broker.ErrExists, backends.AlreadyExists}, {broker.ErrInvalid, backends.Invalid},
+		{broker.ErrTooLarge, backends.TooLarge}, {broker.ErrLockLost, backends.LockLost},
+		{broker.ErrLocked, backends.Locked},
+	} {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return backends.Unavailable
+}
+
+func wrap(op string, id backends.EntityID, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &backends.Error{Op: op, Entity: id, Code: codeOf(err), Err: err}
+}
+
+// wrapAll is wrap for a call about several messages.
+func wrapAll(op string, id backends.EntityID, errs []error, err error) error {
+	if err != nil {
+		return wrap(op, id, err)
+	}
+	for i := range errs {
+		errs[i] = wrap(op, id, errs[i])
+	}
+	return backends.Batch(errs)
+}

@@ -1,0 +1,94 @@
+package local
+
+import (
+	"context"
+	"iter"
+
+	"dlq/backends"
+	"dlq/backends/broker"
+	"dlq/backends/message"
+)
+
+// peekPage is how many messages are read at once: a page is bounded in bytes as well.
+const peekPage = 256
+
+// Peek browses page by page.
+func (b *Backend) Peek(ctx context.Context, id backends.EntityID, opts backends.PeekOptions) iter.Seq2[*message.Message, error] {
+	return func(yield func(*message.Message, error) bool) {
+		from, left := opts.From, opts.Max
+		for {
+			a, err := address(ctx, "peek", id)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			size := peekPage
+			if opts.Max > 0 {
+				size = min(size, left)
+			}
+			page, err := b.engine.Peek(a, broker.PeekOptions{From: from, Max: size, NoBody: opts.NoBody})
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+				from = m.Broker.SequenceNumber + 1
+			}
+			if err != nil {
+				yield(nil, wrap("peek", id, err))
+				return
+			}
+			if left -= len(page); len(page) == 0 || opts.Max > 0 && left <= 0 {
+				return
+			}
+		}
+	}
+}
+
+// SettleDirect settles by sequence number, in one commit.
+func (b *Backend) SettleDirect(ctx context.Context, id backends.EntityID, o backends.Outcome, seqs ...int64) error {
+	op := o.Action.String()
+	a, err := address(ctx, op, id)
+	if err != nil {
+		return err
+	}
+	errs, err := b.engine.SettleBySequence(a, outcome(o), seqs...)
+	return wrapAll(op, id, errs, err)
+}
+
+// Move moves messages in one commit.
+func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
+	a, err := address(ctx, "move from", from)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(moves))
+	var ours []broker.Move
+	var index []int // of ours in moves
+	for i, m := range moves {
+		to, err := address(ctx, "move to", m.To)
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		ours = append(ours, broker.Move{Seq: m.Seq, To: to, As: m.As, Keep: m.Keep})
+		index = append(index, i)
+	}
+	moved, err := b.engine.Move(a, ours)
+	if err != nil {
+		return wrap("move from", from, err)
+	}
+	for i, err := range moved {
+		errs[index[i]] = wrap("move from", from, err)
+	}
+	return backends.Batch(errs)
+}
+
+// Purge removes what is there, in commits of a thousand.
+func (b *Backend) Purge(ctx context.Context, id backends.EntityID) (int64, error) {
+	a, err := address(ctx, "purge", id)
+	if err != nil {
+		return 0, err
+	}
+	n, err := b.engine.Purge(a)
+	return n, wrap("purge", id, err)
+}
