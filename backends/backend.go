@@ -26,9 +26,9 @@ type Backend interface {
 	// Send puts messages into the entity and returns when the service has acknowledged
 	// them: acknowledged means durable, as far as the service promises it. What the broker
 	// owns ([message.Message.Broker]) is ignored. A value or a size that the service cannot
-	// carry is refused before anything is sent. The error is a [BatchError] that names each
-	// message which was not accepted, by its index; those it does not name were accepted,
-	// and those it marks [Unknown] may have been.
+	// carry is refused before anything is sent: then every message of the call is named. The
+	// error is a [BatchError] that names each message which was not accepted, by its index;
+	// those it does not name were accepted, and those it marks [Unknown] may have been.
 	Send(ctx context.Context, id EntityID, msgs []*message.Message) error
 
 	// Close releases everything, leases too. It is idempotent, and bounded to a few seconds.

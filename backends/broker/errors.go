@@ -10,6 +10,7 @@ var (
 	ErrExists      = errors.New("entity exists already")
 	ErrInvalid     = errors.New("invalid argument")
 	ErrTooLarge    = errors.New("message is too large")
+	ErrNotSent     = errors.New("another message of the same call was refused, so nothing was sent")
 	ErrLockLost    = errors.New("the lock has expired or was settled before")
 	ErrLocked      = errors.New("another receiver holds the message")
 	ErrUnavailable = errors.New("the engine has stopped")

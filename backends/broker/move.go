@@ -35,7 +35,7 @@ func (e *Engine) Move(a Address, moves []Move) (errs []error, err error) {
 	seen := make(map[int64]bool, len(moves))
 	for i, mv := range moves {
 		if seen[mv.Seq] && !mv.Keep {
-			errs[i] = fmt.Errorf("%w: message %d is named twice", ErrInvalid, mv.Seq)
+			errs[i] = fmt.Errorf("%w: %d is named twice", ErrNoMessage, mv.Seq)
 			continue
 		}
 		seen[mv.Seq] = true

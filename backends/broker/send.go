@@ -8,9 +8,9 @@ import (
 	"dlq/backends/message"
 )
 
-// Send puts messages into a queue and returns when they are durable. errs[i] says why
-// message i was refused; the others are stored, all in one commit. What the broker owns is
-// ignored. A message whose ScheduledEnqueueTime lies ahead waits until then.
+// Send puts messages into a queue and returns when they are durable, in one commit: all or
+// none. errs[i] says why message i was refused, or [ErrNotSent] if another was. What the
+// broker owns is ignored. A message whose ScheduledEnqueueTime lies ahead waits until then.
 func (e *Engine) Send(a Address, msgs []*message.Message) (errs []error, err error) {
 	t, err := e.begin()
 	if err != nil {
@@ -22,9 +22,17 @@ func (e *Engine) Send(a Address, msgs []*message.Message) (errs []error, err err
 		return nil, err
 	}
 	errs = make([]error, len(msgs))
+	refused := false
 	for i, m := range msgs {
-		if errs[i] = q.of.accepts(m); errs[i] == nil {
+		errs[i] = q.of.accepts(m)
+		refused = refused || errs[i] != nil
+	}
+	for i, m := range msgs {
+		switch {
+		case !refused:
 			t.put(q, m)
+		case errs[i] == nil:
+			errs[i] = ErrNotSent
 		}
 	}
 	return errs, t.commit()
@@ -58,7 +66,7 @@ func (ent *entity) accepts(m *message.Message) error {
 	if n := int64(m.Body.Len()); n > ent.MaxBodyBytes {
 		return fmt.Errorf("%w: the body has %d bytes, %s takes %d", ErrTooLarge, n, ent.Name, ent.MaxBodyBytes)
 	}
-	if m.Broker.BodyOmitted {
+	if m.Broker.BodyOmitted && len(m.Body.Sections) == 0 {
 		return fmt.Errorf("%w: the message was read without its body; read it whole before sending it", ErrInvalid)
 	}
 	for _, id := range [...]struct {

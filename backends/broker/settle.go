@@ -2,7 +2,6 @@ package broker
 
 import (
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"dlq/backends/broker/store"
@@ -70,11 +69,13 @@ func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []e
 		return nil, err
 	}
 	errs = make([]error, len(seqs))
+	seen := make(map[int64]bool, len(seqs))
 	for i, n := range seqs {
-		if slices.Contains(seqs[:i], n) {
-			errs[i] = fmt.Errorf("%w: message %d is named twice", ErrInvalid, n)
+		if seen[n] {
+			errs[i] = fmt.Errorf("%w: %d is named twice", ErrNoMessage, n)
 			continue
 		}
+		seen[n] = true // the store does not show yet what this command did to it
 		st, err := t.unheld(q, uint64(n))
 		if err == nil && st.State == message.Scheduled && o.Action != Complete {
 			err = fmt.Errorf("%w: message %d is scheduled; it can only be completed, which cancels it", ErrInvalid, n)

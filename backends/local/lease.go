@@ -89,10 +89,14 @@ func (l *lease) keepAlive(every time.Duration) {
 		case <-l.stop:
 			return
 		case <-tick.C:
-			if tokens := l.tokens(); len(tokens) > 0 {
-				_, _ = l.b.engine.Renew(l.addr, tokens...)
-			}
+			l.renew()
 		}
+	}
+}
+
+func (l *lease) renew() {
+	if tokens := l.tokens(); len(tokens) > 0 {
+		_, _ = l.b.engine.Renew(l.addr, tokens...)
 	}
 }
 

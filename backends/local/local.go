@@ -222,7 +222,7 @@ func codeOf(err error) backends.Code {
 		code backends.Code
 	}{
 		{broker.ErrNoEntity, backends.NotFound}, {broker.ErrNoMessage, backends.NotFound},
-		{broker.ErrExists, backends.AlreadyExists}, {broker.ErrInvalid, backends.Invalid},
+		{broker.ErrExists, backends.AlreadyExists}, {broker.ErrInvalid, backends.Invalid}, {broker.ErrNotSent, backends.Invalid},
 		{broker.ErrTooLarge, backends.TooLarge}, {broker.ErrLockLost, backends.LockLost},
 		{broker.ErrLocked, backends.Locked},
 	} {

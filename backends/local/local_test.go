@@ -1,0 +1,186 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"dlq/backends"
+	"dlq/backends/backendtest"
+	"dlq/backends/broker"
+	"dlq/backends/message"
+)
+
+func TestConformanceInMemory(t *testing.T) {
+	backendtest.Run(t, func(t testing.TB) backendtest.Harness {
+		fs := vfs.NewCrashableMem()
+		return harness(func(now func() time.Time) Options {
+			return Options{Dir: "data", FS: fs, Now: now}
+		}, func() {
+			fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
+		})
+	})
+}
+
+func TestConformanceOnDisk(t *testing.T) {
+	backendtest.Run(t, func(t testing.TB) backendtest.Harness {
+		dir := t.TempDir()
+		return harness(func(now func() time.Time) Options {
+			return Options{Dir: dir, Now: now, Command: "test"}
+		}, func() {
+			// What a killed process leaves behind is what is in its files now.
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			dir = copied
+		})
+	})
+}
+
+// harness runs a backend on a clock of its own. crash makes the next Open see what a crash
+// at this moment would leave.
+func harness(options func(now func() time.Time) Options, crash func()) backendtest.Harness {
+	var mu sync.Mutex
+	clock := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return clock
+	}
+	advance := func(d time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		clock = clock.Add(d)
+	}
+	var b *Backend
+	queues := 0
+	open := func(t testing.TB) backends.Backend {
+		var err error
+		if b, err = Open(t.Context(), options(now)); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	return backendtest.Harness{
+		Open: open,
+		Queue: func(t testing.TB, o backendtest.QueueOptions) backends.EntityID {
+			queues++
+			id := backends.EntityID{Name: fmt.Sprintf("queue-%d", queues)}
+			err := b.CreateQueueWith(t.Context(), id.Name, broker.Properties{
+				LockDuration: o.LockDuration, MaxDeliveryCount: o.MaxDeliveryCount, MaxBodyBytes: o.MaxBodyBytes,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		},
+		Now:     now,
+		Advance: func(_ testing.TB, d time.Duration) { advance(d) },
+		AdvanceSlowly: func(_ testing.TB, d time.Duration) {
+			const steps = 20
+			for range steps {
+				advance(d / steps)
+				for l := range b.leases { // as their tickers would
+					l.renew()
+				}
+			}
+		},
+		Restart: func(t testing.TB, old backends.Backend, kill bool) backends.Backend {
+			if kill {
+				crash()
+				t.Cleanup(func() { _ = old.Close() }) // the dead one lets go of its files
+				return open(t)
+			}
+			if err := old.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t)
+		},
+	}
+}
+
+// TestLeaseRenewsByItself: a lease keeps its locks though nobody calls it.
+func TestLeaseRenewsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		b, err := Open(ctx, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close() }()
+		id := backends.EntityID{Name: "q"}
+		if err := errors.Join(b.CreateQueue(ctx, id.Name), b.Send(ctx, id, []*message.Message{{}})); err != nil {
+			t.Fatal(err)
+		}
+		l, err := b.Lease(ctx, id, backends.LeaseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := l.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute) // of virtual time: ten lock durations
+		if err := l.Settle(ctx, backends.Outcome{Action: backends.Complete}, m); err != nil {
+			t.Errorf("after ten lock durations: %v", err)
+		}
+	})
+}
+
+func TestDirectoryHasOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Open(t.Context(), Options{Dir: dir, Command: "dlq tui"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), Options{Dir: dir, Command: "dlq list"})
+	if !backends.IsCode(err, backends.Locked) {
+		t.Fatalf("second owner: err = %v, want locked", err)
+	}
+	for _, want := range []string{`"dlq tui"`, fmt.Sprintf("pid %d", os.Getpid()), "-c local:DIR"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ctx, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled while waiting: err = %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatalf("after the owner let go: %v", err)
+	}
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDataIsPrivate: bodies may hold secrets.
+func TestDataIsPrivate(t *testing.T) {
+	dir := t.TempDir() + "/data"
+	b, err := Open(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	info, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the data directory has mode %v, want 0700", info.Mode().Perm())
+	}
+}
