@@ -1,44 +1,57 @@
 package resubmit
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"dlq/backends/message"
 )
-
-// Signature is how a message failed, without what is particular to it.
-type Signature struct {
-	ID     string // stable hash of the other two: 8 characters, for --group
-	Reason string // dead-letter reason, with known aliases unified; may be empty
-	// Detail is the normalised cause: GUIDs, numbers, times, paths, URLs and quoted ids are
-	// placeholders such as {guid}; a stack trace is exception type, message and first own frame.
-	Detail string
-}
-
-// SignatureOf returns the failure signature of m. It uses the dead-letter reason and description,
-// and the exception headers of NServiceBus and MassTransit, since a reason like
-// MaxDeliveryCountExceeded names no cause. It does not look at the body, takes time linear in the
-// size of the headers, and its IDs stay the same across versions.
-func SignatureOf(m *message.Message) Signature { return Signature{} }
 
 // Group is the messages that share a signature.
 type Group struct {
 	Signature
 	Count       int64
 	First, Last time.Time // earliest and latest enqueued time
-	SampleSeq   int64     // the newest message
+	SampleSeq   int64     // of the newest message
 	SampleID    string
 }
 
 // Grouper counts signatures. Its memory grows with the number of groups, not of messages.
 // It is not safe for concurrent use.
-type Grouper struct{}
+type Grouper struct{ groups map[string]*Group }
 
 // NewGrouper returns an empty Grouper.
-func NewGrouper() *Grouper { return &Grouper{} }
+func NewGrouper() *Grouper { return &Grouper{groups: map[string]*Group{}} }
 
-// Add counts one message. Its body may be left out.
-func (g *Grouper) Add(m *message.Message) {}
+// Add counts one message and returns its signature. The body may be left out.
+func (g *Grouper) Add(m *message.Message) Signature {
+	sig := SignatureOf(m)
+	group := g.groups[sig.ID]
+	if group == nil {
+		group = &Group{Signature: sig}
+		g.groups[sig.ID] = group
+	}
+	group.Count++
+	at := m.Broker.EnqueuedTime
+	if group.Count == 1 || at.Before(group.First) {
+		group.First = at
+	}
+	if group.Count == 1 || !at.Before(group.Last) {
+		group.Last = at
+		group.SampleSeq, group.SampleID = m.Broker.SequenceNumber, message.FormatValue(m.ID)
+	}
+	return sig
+}
 
-// Groups returns what was counted, most frequent first.
-func (g *Grouper) Groups() []Group { return nil }
+// Groups returns what was counted, most frequent first, then the most recent.
+func (g *Grouper) Groups() []Group {
+	out := make([]Group, 0, len(g.groups))
+	for _, group := range g.groups {
+		out = append(out, *group)
+	}
+	slices.SortFunc(out, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}

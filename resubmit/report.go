@@ -1,6 +1,9 @@
 package resubmit
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"dlq/backends"
@@ -8,7 +11,7 @@ import (
 
 // Item names one message of a job, and why it is named.
 type Item struct {
-	Seq    int64
+	Seq    int64 // 0: the service has none
 	ID     string
 	Reason string // empty when it was simply done or is left; may hold text from a server
 }
@@ -16,28 +19,33 @@ type Item struct {
 // Progress is how far a run is.
 type Progress struct {
 	Job                        string
-	Done, Total                int64
+	Done, Total                int64 // of the whole job, also when it was resumed
 	Skipped, Uncertain, Failed int64
-	Rate                       float64       // messages per second lately
+	Rate                       float64       // messages per second since this process began
 	ETA                        time.Duration // 0: not known
 }
 
 // Report accounts for every message of a job:
-// Matched = Done + Left + len(Skipped) + len(Uncertain) + len(Failed) + Lost.
+//
+//	Matched = Done + Left + len(Skipped) + len(Failed) + len(Uncertain) + Lost
+//
 // It is computed from the journal as it is on disk.
 type Report struct {
-	Job       string
-	Kind      Kind
-	From      backends.EntityID
-	State     State
-	Matched   int64
-	Done      int64
-	Left      int64  // not tried: still where they were
-	Skipped   []Item // not tried for a reason: gone, changed, an edit does not apply, refused by the destination
-	Failed    []Item // tried in vain: still where they were; Resume tries them again
-	Uncertain []Item // possibly twice: sent or maybe sent, and not certainly removed at the source
-	// Lost is how many messages are neither accounted for by the journal nor where they should
-	// be. LostItems names them. Checked says whether the source was looked at for that.
+	Job     string
+	Kind    Kind
+	Copy    bool
+	From    backends.EntityID
+	State   State
+	Matched int64
+	Done    int64
+	Left    int64  // not tried: still where they were
+	Skipped []Item // left alone for a reason: gone, changed, an edit does not apply, refused by the destination
+	Failed  []Item // tried in vain: still where they were; Resume tries them again
+	// Uncertain are possibly twice: sent or maybe sent, and not certainly removed at the source.
+	Uncertain []Item
+	// Lost is how many messages are neither accounted for by the journal nor where the journal says they
+	// are; LostItems names those that are known by name. Checked says whether the source
+	// was looked at for that; where it was not, Lost is what the journal alone shows.
 	Lost      int64
 	LostItems []Item
 	Checked   bool
@@ -46,17 +54,155 @@ type Report struct {
 	Destinations []Destination
 	Created      []backends.EntityID // destinations that were made
 	Backup       string
-	Restored     string // the job that this one restores
+	Restores     string // the job that this one restores
 	Elapsed      time.Duration
 	Interrupted  bool   // by a cancelled context
 	Cancelled    bool   // by Journals.Cancel
-	Stopped      string // the error that ended the run early; empty if none. Resume goes on
+	Stopped      string // the error that ended the run early; empty if none
 }
 
-// Partly reports whether something is to be looked at: skipped, failed, uncertain or lost.
+// Partly reports whether there is something to look at: messages that were skipped, failed, uncertain or lost.
 func (r Report) Partly() bool {
 	return len(r.Skipped)+len(r.Failed)+len(r.Uncertain) > 0 || r.Lost != 0
 }
 
-// Summary says the report in one line, such as "moved 812, left 188, lost 0, possibly twice 1 (seq 77)".
-func (r Report) Summary() string { return "" }
+// Summary says the report in one line, such as
+// "moved 812, left 188, lost 0, possibly twice 1 (seq 77)".
+func (r Report) Summary() string {
+	parts := []string{fmt.Sprintf("%s %d", r.verb(), r.Done), fmt.Sprintf("left %d", r.Left),
+		fmt.Sprintf("lost %d%s", r.Lost, names(r.LostItems))}
+	if n := len(r.Uncertain); n > 0 {
+		parts = append(parts, fmt.Sprintf("possibly twice %d%s", n, names(r.Uncertain)))
+	}
+	if n := len(r.Failed); n > 0 {
+		parts = append(parts, fmt.Sprintf("failed %d%s", n, names(r.Failed)))
+	}
+	if n := len(r.Skipped); n > 0 {
+		parts = append(parts, fmt.Sprintf("skipped %d%s", n, names(r.Skipped)))
+	}
+	if r.Newcomers > 0 {
+		parts = append(parts, fmt.Sprintf("arrived meanwhile %d (not touched)", r.Newcomers))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r Report) verb() string {
+	switch {
+	case r.Copy:
+		return "copied"
+	case r.Kind == Complete:
+		return "completed"
+	case r.Kind == Purge:
+		return "purged"
+	case r.Kind == Restoring:
+		return "restored"
+	}
+	return "moved"
+}
+
+// names lists the first few items by sequence number, or by id where there is none.
+func names(items []Item) string {
+	const shown = 5
+	if len(items) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i, it := range items[:min(len(items), shown)] {
+		switch {
+		case i > 0:
+			b.WriteString(", ")
+		case it.Seq != 0:
+			b.WriteString(" (seq ")
+		default:
+			b.WriteString(" (id ")
+		}
+		if it.Seq != 0 {
+			b.WriteString(strconv.FormatInt(it.Seq, 10))
+		} else {
+			b.WriteString(strconv.Quote(it.ID))
+		}
+	}
+	if len(items) > shown {
+		b.WriteString(", …")
+	}
+	return b.String() + ")"
+}
+
+// Reasons for items whose journal ends before their outcome.
+const (
+	reasonSent    = "sent, but the original was not removed yet; dlq jobs resume removes it"
+	reasonUnknown = "begun, but the outcome is not known; dlq jobs resume finds out"
+)
+
+// item names an item of the ledger.
+func (l *ledger) item(i int) Item {
+	it := l.items[i]
+	return Item{Seq: it.seq, ID: it.id, Reason: l.notes[i]}
+}
+
+// report accounts for every item of the ledger. What is in flight of a running job counts as left.
+func (l *ledger) report(running bool) Report {
+	h := l.header
+	r := Report{Job: h.ID, Kind: h.Kind, Copy: h.Copy, From: h.From, Matched: h.Matched, Destinations: h.Destinations,
+		Backup: h.Backup, Restores: h.Restores}
+	missing := map[int]bool{}
+	if l.end != nil {
+		r.Newcomers, r.Checked, r.Created, r.Stopped = l.end.Newcomers, l.end.Checked, l.end.Created, l.end.Stopped
+		for _, i := range l.end.Lost {
+			missing[i] = true
+		}
+	}
+	for i, it := range l.items {
+		named := l.item(i)
+		switch {
+		case missing[i]:
+			named.Reason = "neither done by this job nor where it was; somebody else may have taken it"
+			r.LostItems = append(r.LostItems, named)
+		case it.state == done:
+			r.Done++
+		case it.state == planned, running && (it.state == intent || it.state == sent):
+			r.Left++
+		case it.state == skipped:
+			r.Skipped = append(r.Skipped, named)
+		case it.state == failed:
+			r.Failed = append(r.Failed, named)
+		default:
+			named.Reason = openReason(it.state, named.Reason)
+			r.Uncertain = append(r.Uncertain, named)
+		}
+	}
+	r.Lost = r.Matched - r.Done - r.Left - int64(len(r.Skipped)+len(r.Failed)+len(r.Uncertain))
+	l.judge(&r, running)
+	return r
+}
+
+func openReason(s itemState, note string) string {
+	switch {
+	case note != "":
+		return note
+	case s == sent:
+		return reasonSent
+	}
+	return reasonUnknown
+}
+
+// judge derives the state of the job.
+func (l *ledger) judge(r *Report, running bool) {
+	switch {
+	case running:
+		r.State = Running
+	case l.end == nil:
+		r.State = CutOff
+	case l.end.State == Cancelled || l.end.State == Interrupted:
+		r.State = l.end.State
+	case r.Partly():
+		r.State = Partly
+	default:
+		r.State = Finished
+	}
+	r.Cancelled = r.State == Cancelled
+	r.Interrupted = r.State == Interrupted && r.Stopped == ""
+	if l.end != nil && len(l.starts) > 0 {
+		r.Elapsed = l.end.At.Sub(l.starts[len(l.starts)-1].At)
+	}
+}
