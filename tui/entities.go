@@ -1,0 +1,269 @@
+package tui
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/bubbles/key"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"dlq/backends"
+	"dlq/tui/table"
+)
+
+// entities is the first screen: what there is, and where it hurts.
+type entities struct {
+	*ui
+	keys  entitiesKeys
+	table *table.Table
+	width int
+
+	all    []backends.Entity // as loaded, in the service's order
+	shown  []backends.Entity // those that match the filter, in the order of the screen
+	filter string
+	byName bool
+	prompt *prompt
+
+	load    *stream[backends.Entity]
+	fresh   []backends.Entity // what the load under way has brought so far
+	loading bool
+	loaded  time.Time // when all was loaded; zero: not yet
+	err     error
+}
+
+func newEntities(u *ui) *entities {
+	s := &entities{ui: u, keys: newEntitiesKeys()}
+	s.table = table.New([]table.Column{
+		{Title: "ENTITY", Width: 24, Min: minTextWidth, Flex: true},
+		{Title: "DEAD LETTERS", Width: 12},
+		{Title: " OLDEST", Width: 7},
+		{Title: "  ACTIVE", Width: countWidth},
+		{Title: "TRANSFER", Width: countWidth},
+		{Title: "SCHEDULED", Width: 9},
+		{Title: "DEFERRED", Width: countWidth},
+		{Title: "KIND", Width: kindWidth},
+	}, u.tableStyles())
+	s.table.SetRows(s)
+	return s
+}
+
+func (s *entities) Init() tea.Cmd { return s.reload() }
+
+// reload reads the list anew. The present one stays on the screen until the first part of
+// the new one is there.
+func (s *entities) reload() tea.Cmd {
+	s.load.stop()
+	s.err, s.fresh, s.loading = nil, nil, true
+	s.load = startStream(s.ctx, func(ctx context.Context) iter.Seq2[backends.Entity, error] {
+		return s.deps.Backend.Entities(ctx, backends.EntityQuery{})
+	})
+	return s.load.next()
+}
+
+func (s *entities) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case batch[backends.Entity]:
+		if msg.from == s.load {
+			return s.take(msg)
+		}
+	case queuesChangedMsg:
+		return s.reload()
+	case tea.KeyMsg:
+		if s.prompt != nil {
+			return s.typed(msg)
+		}
+		return s.key(msg)
+	}
+	return nil
+}
+
+func (s *entities) take(b batch[backends.Entity]) tea.Cmd {
+	s.fresh = append(s.fresh, b.items...)
+	if b.done {
+		s.loading, s.err = false, b.err
+		if b.err == nil {
+			s.loaded = s.deps.Now()
+		}
+	}
+	if b.err == nil || len(s.fresh) > 0 {
+		s.all = s.fresh
+		s.arrange()
+	}
+	if b.done {
+		return nil
+	}
+	return s.load.next()
+}
+
+// arrange filters and sorts, and keeps the cursor on its entity.
+func (s *entities) arrange() {
+	current, had := s.current()
+	s.shown = s.shown[:0]
+	for _, e := range s.all {
+		if strings.Contains(strings.ToLower(e.ID.Name), strings.ToLower(s.filter)) {
+			s.shown = append(s.shown, e)
+		}
+	}
+	slices.SortStableFunc(s.shown, func(a, b backends.Entity) int {
+		if s.byName {
+			return strings.Compare(a.ID.Name, b.ID.Name)
+		}
+		return cmp.Or(cmp.Compare(b.Counts.DeadLetter, a.Counts.DeadLetter), strings.Compare(a.ID.Name, b.ID.Name))
+	})
+	if had {
+		if i := slices.IndexFunc(s.shown, func(e backends.Entity) bool { return e.ID == current.ID }); i >= 0 && s.table.Cursor() > 0 {
+			s.table.SetCursor(i)
+		}
+	}
+}
+
+func (s *entities) current() (e backends.Entity, ok bool) {
+	i := s.table.Cursor()
+	if i >= len(s.shown) {
+		return e, false
+	}
+	return s.shown[i], true
+}
+
+func (s *entities) key(msg tea.KeyMsg) tea.Cmd {
+	if s.keys.move(msg, tableNav{s.table}) {
+		return nil
+	}
+	switch {
+	case key.Matches(msg, s.keys.filter):
+		s.prompt = &prompt{label: "find", edit: newLineEdit(s.filter), hint: "part of a name. Enter keeps it, Esc shows all"}
+	case key.Matches(msg, s.keys.refresh):
+		return s.reload()
+	case key.Matches(msg, s.keys.order):
+		s.byName = !s.byName
+		s.arrange()
+	case key.Matches(msg, s.keys.open):
+		return s.open(func(e backends.Entity) backends.EntityID { return e.DeadLetters })
+	case key.Matches(msg, s.keys.active):
+		return s.open(func(e backends.Entity) backends.EntityID { return e.ID })
+	case key.Matches(msg, s.keys.transfer):
+		return s.open(func(e backends.Entity) backends.EntityID {
+			return backends.EntityID{Name: e.ID.Name, Sub: backends.TransferDeadLetterQueue}
+		})
+	}
+	return nil
+}
+
+func (s *entities) open(which func(backends.Entity) backends.EntityID) tea.Cmd {
+	e, ok := s.current()
+	if !ok {
+		return nil
+	}
+	id := which(e)
+	if id.Name == "" {
+		return notify(info, "%s has no dead-letter queue", e.ID)
+	}
+	return push(newLetters(s.ui, id))
+}
+
+// typed narrows the list with each key: it is a pass over names in memory.
+func (s *entities) typed(msg tea.KeyMsg) tea.Cmd {
+	result := s.prompt.key(msg)
+	s.filter = s.prompt.edit.String()
+	if result == promptCancelled {
+		s.filter = ""
+	}
+	if result != promptOpen {
+		s.prompt = nil
+	}
+	s.arrange()
+	return nil
+}
+
+func (s *entities) SetSize(width, height int) {
+	s.width = width
+	s.table.SetSize(width, height)
+}
+
+func (s *entities) View() []string {
+	lines := strings.Split(s.table.View(), "\n")
+	if len(s.shown) == 0 {
+		s.empty().over(lines, s.width, s.theme)
+	}
+	return lines
+}
+
+// empty says why there is nothing to see, and what to do.
+func (s *entities) empty() hint {
+	switch {
+	case s.err != nil:
+		return hint{"The entities cannot be listed.", oneLine(s.err), "r tries again, q leaves"}
+	case s.loading:
+		return hint{"Reading the entities…"}
+	case s.filter != "":
+		return hint{"No entity's name contains “" + s.filter + "”.", "Esc shows all"}
+	}
+	return hint{"There are no queues here yet.", "dlq send ENTITY --body TEXT puts a message and makes the queue.", "r refreshes"}
+}
+
+func (s *entities) Crumb() string { return "entities" }
+
+func (s *entities) Context() (left, right line) {
+	var dead int64
+	for _, e := range s.shown {
+		dead += max(e.Counts.DeadLetter, 0)
+	}
+	left = plain(plural(int64(len(s.shown)), "entity", "entities") + " · ")
+	if dead > 0 {
+		left = left.add(s.theme.Danger, plural(dead, "dead letter", "dead letters"))
+	} else {
+		left = left.add(s.theme.OK, "no dead letters")
+	}
+	if s.filter != "" {
+		left = left.add(s.theme.Muted, " ").add(s.theme.Accent, "["+s.filter+"]")
+	}
+	if e, ok := s.current(); ok {
+		source := "counts: " + cmp.Or(e.Counts.Source, "source unknown")
+		if !e.Counts.AsOf.IsZero() {
+			source += ", " + age(s.deps.Now(), e.Counts.AsOf) + " ago"
+		}
+		right = line{{source, s.theme.Muted}}
+	}
+	return left, right
+}
+
+func (s *entities) Status() line {
+	switch {
+	case s.err != nil && len(s.shown) > 0:
+		return line{{"error: " + oneLine(s.err), s.theme.Danger}}
+	case s.loading:
+		return line{{"reading entities… " + grouped(int64(len(s.fresh))), s.theme.Muted}}
+	}
+	return nil
+}
+
+func (s *entities) Keys() keyMap    { return s.keys }
+func (s *entities) Prompt() *prompt { return s.prompt }
+func (s *entities) Close()          { s.load.stop() }
+
+func (s *entities) Back() (tea.Cmd, bool) {
+	if s.filter == "" {
+		return nil, false
+	}
+	s.filter = ""
+	s.arrange()
+	return nil, true
+}
+
+// Len and Row make the screen the source of its table.
+func (s *entities) Len() int { return len(s.shown) }
+
+func (s *entities) Row(i int, dst []string) []string {
+	e := s.shown[i]
+	c := e.Counts
+	oldest := ""
+	if !e.Oldest.IsZero() && c.DeadLetter > 0 {
+		oldest = age(s.deps.Now(), e.Oldest)
+	}
+	return append(dst, e.ID.String(), right(count(c.DeadLetter), 12), right(oldest, 7), right(count(c.Active), countWidth),
+		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), 9), right(count(c.Deferred), countWidth), string(e.Kind))
+}

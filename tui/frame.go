@@ -1,0 +1,132 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/bubbles/key"
+	"github.com/charmbracelet/x/ansi"
+
+	"dlq/tui/textview"
+	"dlq/tui/theme"
+)
+
+// frame draws what stands around a screen. It knows no screen but what those say of
+// themselves.
+type frame struct {
+	theme theme.Theme
+	width int
+}
+
+// header is the first line: the program, the connection, the way to the screen.
+func (f frame) header(conn string, crumbs []string, badge line) string {
+	l := line{{" dlq ", f.theme.Selected}, {" " + conn + " ", f.theme.Muted}}
+	for i, c := range crumbs {
+		style := f.theme.Muted
+		if i == len(crumbs)-1 {
+			style = f.theme.Title
+		}
+		l = l.add(f.theme.Muted, "› ").add(style, c+" ")
+	}
+	return spread(f.width, l, badge)
+}
+
+// context is the line below: what the screen shows.
+func (f frame) context(left, right line) string {
+	return spread(f.width, append(plain(" "), left...), append(right, seg{text: " "}))
+}
+
+// status is the line for what happened and what is under way.
+func (f frame) status(n notice, status, job line) string {
+	left := status
+	if n.text != "" {
+		left = f.notice(n)
+	}
+	return spread(f.width, append(plain(" "), left...), append(job, seg{text: " "}))
+}
+
+// notice puts the word of its level before a notice.
+func (f frame) notice(n notice) line {
+	switch n.level {
+	case success:
+		return line{{"✓ " + n.text, f.theme.OK}}
+	case warning:
+		return line{{"! " + n.text, f.theme.Warning}}
+	case failure:
+		return line{{"error: " + n.text, f.theme.Danger}}
+	}
+	return plain(n.text)
+}
+
+// keys is the last line: as many keys as fit, and always the one for help.
+func (f frame) keys(bindings []key.Binding, always ...key.Binding) string {
+	tail := f.bindings(always)
+	room := f.width - tail.width() - 2
+	l := line{}
+	for _, b := range bindings {
+		next := f.bindings([]key.Binding{b})
+		if l.width()+next.width() > room {
+			break
+		}
+		l = append(l, next...)
+	}
+	return append(append(plain(" "), l...), tail...).draw(f.width)
+}
+
+func (f frame) bindings(keys []key.Binding) line {
+	var l line
+	for _, b := range keys {
+		if b.Enabled() {
+			l = l.add(f.theme.Key, b.Help().Key).add(f.theme.Muted, " "+b.Help().Desc+"  ")
+		}
+	}
+	return l
+}
+
+// box draws a dialog: its lines in a border with the title in it and the keys below. It
+// has the height that the content needs, and at most so many lines of content.
+func (f frame) box(title string, content []line, keys []key.Binding, room, height int, border theme.Style) []string {
+	width := room + 2*dialogPadding
+	pad := strings.Repeat(" ", dialogPadding)
+	edge := border.Render("│")
+	title = textview.Truncate(title, width-4)
+	out := []string{line{{"╭─ ", border}, {title, f.theme.Title}, {" " + strings.Repeat("─", width-3-textview.Width(title)) + "╮", border}}.draw(width + 2)}
+	foot := f.bindings(keys)
+	if len(foot) > 0 {
+		height -= 2
+	}
+	for _, l := range content[:min(len(content), max(height, 1))] {
+		out = append(out, edge+pad+l.draw(room)+pad+edge)
+	}
+	if len(foot) > 0 {
+		out = append(out, edge+strings.Repeat(" ", width)+edge, edge+pad+foot.draw(room)+pad+edge)
+	}
+	return append(out, border.Render("╰"+strings.Repeat("─", width)+"╯"))
+}
+
+// overlay puts a box in the middle of a screen, which steps back behind it.
+func (f frame) overlay(screen, box []string) []string {
+	if len(box) == 0 {
+		return screen
+	}
+	width := ansi.StringWidth(box[0])
+	left, top := max((f.width-width)/2, 0), max((len(screen)-len(box))/2, 0)
+	out := make([]string, len(screen))
+	for i, l := range screen {
+		l = ansi.Strip(l)
+		if i < top || i >= top+len(box) {
+			out[i] = f.theme.Muted.Render(l)
+			continue
+		}
+		out[i] = f.theme.Muted.Render(fixed(ansi.Cut(l, 0, left), left)) + box[i-top] +
+			f.theme.Muted.Render(fixed(ansi.Cut(l, left+width, f.width), f.width-left-width))
+	}
+	return out
+}
+
+// fixed gives text exactly so many cells: a cut may have gone through a wide character.
+func fixed(text string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
+}

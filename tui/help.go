@@ -1,0 +1,92 @@
+package tui
+
+import (
+	"github.com/charmbracelet/bubbles/key"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"dlq/tui/textview"
+)
+
+// helpDialog shows every key of a screen, from its key map.
+type helpDialog struct {
+	*ui
+	title  string
+	groups []keyGroup
+	scroll int
+	rows   int // as drawn last
+	close  key.Binding
+	up     key.Binding
+	down   key.Binding
+}
+
+func newHelp(u *ui, s screen, global globalKeys) *helpDialog {
+	return &helpDialog{
+		ui:     u,
+		title:  "Keys",
+		groups: append(s.Keys().groups(), global.group()),
+		close:  bind("Esc", "close", "esc", "q", "?", "enter"),
+		up:     bind("↑", "", "up", "k", "pgup"),
+		down:   bind("↓", "", "down", "j", "pgdown"),
+	}
+}
+
+func (d *helpDialog) Init() tea.Cmd { return nil }
+
+func (d *helpDialog) Update(msg tea.Msg) tea.Cmd {
+	k, ok := msg.(tea.KeyMsg)
+	switch {
+	case !ok:
+	case key.Matches(k, d.close):
+		return closeDialog(d)
+	case key.Matches(k, d.up):
+		d.scroll = max(d.scroll-1, 0)
+	case key.Matches(k, d.down):
+		d.scroll++
+	}
+	return nil
+}
+
+func (d *helpDialog) Title() string { return d.title }
+
+// View sets the groups in two columns, the longer ones first where they fit.
+func (d *helpDialog) View(width, height int) []line {
+	half := (width - 2) / 2
+	var left, rightCol []line
+	for _, g := range d.groups {
+		block := d.block(g)
+		if len(left) <= len(rightCol) {
+			left = append(left, block...)
+		} else {
+			rightCol = append(rightCol, block...)
+		}
+	}
+	rows := make([]line, max(len(left), len(rightCol)))
+	for i := range rows {
+		if i < len(left) {
+			rows[i] = left[i]
+		}
+		rows[i] = rows[i].fit(half)
+		if i < len(rightCol) {
+			rows[i] = append(append(rows[i], seg{text: "  "}), rightCol[i]...)
+		}
+	}
+	d.scroll = max(min(d.scroll, len(rows)-(height-2)), 0)
+	return rows[d.scroll:]
+}
+
+func (d *helpDialog) block(g keyGroup) []line {
+	out := []line{{{g.title, d.theme.Title}}}
+	for _, b := range g.keys {
+		name := textview.Pad(b.Help().Key, 9)
+		if b.Enabled() {
+			out = append(out, line{{name, d.theme.Key}, {b.Help().Desc, d.theme.Muted}})
+		} else {
+			out = append(out, line{{name + b.Help().Desc + " (" + d.why() + ")", d.theme.Muted}})
+		}
+	}
+	return append(out, nil)
+}
+
+func (d *helpDialog) Keys() keyMap { return simpleKeys{d.close} }
+func (d *helpDialog) Danger() bool { return false }
+func (d *helpDialog) Close()       {}

@@ -1,0 +1,72 @@
+package tui
+
+// Every number of the geometry is here. A terminal of 80×24 gives the screen below the
+// header 80×20.
+const (
+	// Below this size nothing useful fits, and one plain line says so.
+	minWidth, minHeight = 60, 15
+
+	headerLines  = 1 // where one is, and how
+	contextLines = 1 // what one sees: counts, filter, side effects
+	statusLines  = 1 // what happened, what is under way; or what is being typed
+	keyLines     = 1 // what can be pressed; or what is wrong with what is being typed
+	frameLines   = headerLines + contextLines + statusLines + keyLines
+
+	// A dialog leaves this much of the screen around it, and is no wider than reads well.
+	dialogMargin   = 2
+	dialogMaxWidth = 100
+	dialogPadding  = 1
+	dialogBorder   = 1
+	planLabelWidth = 10
+
+	// From this width on, a message and its body stand side by side.
+	sideBySideWidth = 120
+	paneGap         = 1
+	paneIndent      = 1
+	factLabelWidth  = 16
+
+	// Columns of tables.
+	seqWidth     = 8
+	ageWidth     = 5
+	countWidth   = 8
+	sizeWidth    = 8
+	triesWidth   = 5
+	stateWidth   = 9
+	shareWidth   = 8
+	groupIDWidth = 8
+	agoWidth     = 9
+	jobIDWidth   = 22
+	kindWidth    = 12
+	minTextWidth = 12
+	subjectWidth = 18
+	idWidth      = 36 // of a GUID
+
+	reasonWidth, minReasonWidth = 24, 16 // of MaxDeliveryCountExceeded
+	minDescriptionWidth         = 22
+)
+
+// bodySize returns the room of a screen in a terminal of that size.
+func bodySize(width, height int) (w, h int) { return width, max(height-frameLines, 1) }
+
+// tooSmall reports whether a terminal has no room for the UI.
+func tooSmall(width, height int) bool { return width < minWidth || height < minHeight }
+
+// dialogSize returns the room inside a dialog, without its border and padding.
+func dialogSize(width, height int) (w, h int) {
+	w = min(width-2*dialogMargin, dialogMaxWidth) - 2*(dialogBorder+dialogPadding)
+	return w, height - dialogMargin - 2*dialogBorder
+}
+
+// panes divides the detail screen: beside each other where there is room, else one above
+// the other with two thirds of the height for the one that has the focus.
+func panes(width, height int, bodyFocused bool) (sideBySide bool, first, second int) {
+	if width >= sideBySideWidth {
+		first = (width - paneGap) * 2 / 5
+		return true, first, width - paneGap - first
+	}
+	first = height * 2 / 3
+	if bodyFocused {
+		first = height / 3
+	}
+	return false, first, height - first
+}
