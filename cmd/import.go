@@ -1,0 +1,157 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"dlq/backends"
+	"dlq/backends/message"
+	"dlq/export"
+)
+
+func newImportCommand(a *app) *cobra.Command {
+	var to string
+	c := a.command(about{
+		use:   "import FILE --to ENTITY",
+		short: "send the messages of an exported file",
+		long: `Send the messages of a JSON lines or JSON file as dlq export writes them, equal in every byte and
+type but for what the broker owns. FILE - is standard input. On local: a queue that does not
+exist is made, with defaults.`,
+		effects: "sends every message of the file; on local: perhaps a new queue",
+		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitNothing},
+		example: "dlq import orders.jsonl --to orders-copy",
+	}, exactly("FILE"), func(c *cobra.Command, args []string) error {
+		return runImport(c.Context(), a, args[0], to)
+	})
+	c.Flags().StringVar(&to, "to", "", "send to this `ENTITY`")
+	return c
+}
+
+func runImport(ctx context.Context, a *app, name, to string) error {
+	if to == "" {
+		return usagef("--to ENTITY is missing")
+	}
+	id, err := entity(to)
+	if err != nil {
+		return err
+	}
+	if id.Sub != backends.Main {
+		return usagef("--to %q: nothing can be sent to a dead-letter queue", to)
+	}
+	in := a.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if errors.Is(err, os.ErrNotExist) {
+			return usagef("%w", err)
+		} else if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	b, err := a.backend(ctx)
+	if err != nil {
+		return err
+	}
+	im := importer{a: a, b: b, id: id, in: export.NewReader(in)}
+	return im.finish(im.run(ctx))
+}
+
+// importer sends what a file holds, batch by batch.
+type importer struct {
+	a  *app
+	b  backends.Backend
+	id backends.EntityID
+	in *export.Reader
+
+	read, sent, refused int64
+}
+
+// The bounds of a batch: what one commit takes easily.
+const (
+	importBatch = 200
+	importBytes = 1 << 20
+)
+
+func (im *importer) run(ctx context.Context) error {
+	for {
+		batch, err := im.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := im.send(ctx, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// next reads one batch; io.EOF comes with the empty one.
+func (im *importer) next() ([]*message.Message, error) {
+	var batch []*message.Message
+	for bytes := 0; len(batch) < importBatch && bytes < importBytes; {
+		m, err := im.in.Read()
+		if errors.Is(err, io.EOF) && len(batch) > 0 {
+			return batch, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		im.read++
+		if m.Broker.BodyOmitted {
+			return nil, fmt.Errorf("message %d of the file was exported without its body; export it again", im.read)
+		}
+		batch = append(batch, m)
+		bytes += m.Body.Len()
+	}
+	return batch, nil
+}
+
+// send sends a batch, and goes on when single messages are refused.
+func (im *importer) send(ctx context.Context, batch []*message.Message) error {
+	err := im.b.Send(ctx, im.id, batch)
+	if backends.IsCode(err, backends.NotFound) {
+		if err = im.a.createQueue(ctx, im.b, im.id, err); err == nil {
+			err = im.b.Send(ctx, im.id, batch)
+		}
+	}
+	var single *backends.BatchError
+	if err != nil && !errors.As(err, &single) {
+		return err
+	}
+	first := im.read - int64(len(batch)) + 1
+	for i, err := range backends.ItemErrors(err, len(batch)) {
+		if err == nil {
+			im.sent++
+			continue
+		}
+		im.refused++
+		im.a.say("dlq: message %d of the file was not sent: %v", first+int64(i), err)
+	}
+	return nil
+}
+
+// finish says how far it came.
+func (im *importer) finish(err error) error {
+	if im.sent > 0 {
+		im.a.say("dlq: %s sent to %s", plural(im.sent, "message"), im.id)
+	}
+	switch {
+	case err != nil && im.sent > 0 && !errors.Is(err, context.Canceled):
+		return fail(exitPartly, "", "the rest was not sent: %w", err)
+	case err != nil:
+		return err
+	case im.refused > 0:
+		return fail(exitPartly, "", "%s of %d refused", plural(im.refused, "message"), im.read)
+	case im.sent == 0:
+		return fail(exitNothing, "", "there is no message in the file")
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"dlq/backends"
+)
+
+type listOptions struct {
+	format format
+	prefix string
+}
+
+func (o *listOptions) addFlags(fs *pflag.FlagSet) { addFormatFlag(fs, &o.format) }
+
+func newListCommand(a *app) *cobra.Command {
+	var opts listOptions
+	c := a.command(about{
+		use:   "list [PREFIX]",
+		short: "list entities with their counts",
+		long: `List queues, topics and subscriptions with how many messages they hold, since when the
+oldest dead letter waits, and where the counts come from. PREFIX keeps the names that begin
+with it. A count that the service does not tell is "?", and null in JSON.`,
+		effects: "none",
+		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
+		example: "dlq list\ndlq list -o json | jq '.[] | select(.deadLetter > 0)'",
+	}, atMost(1), func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			opts.prefix = args[0]
+		}
+		return runList(c.Context(), a, opts)
+	})
+	opts.addFlags(c.Flags())
+	c.ValidArgsFunction = a.completeEntity
+	return c
+}
+
+// entityRow is a line of dlq list. Its keys are an interface: scripts rely on them.
+type entityRow struct {
+	Name               string              `json:"name"`
+	Kind               backends.EntityKind `json:"kind"`
+	Active             *int64              `json:"active"`
+	DeadLetter         *int64              `json:"deadLetter"`
+	TransferDeadLetter *int64              `json:"transferDeadLetter"`
+	Scheduled          *int64              `json:"scheduled"`
+	Deferred           *int64              `json:"deferred"`
+	Oldest             *time.Time          `json:"oldest"`
+	Source             string              `json:"source"`
+	AsOf               *time.Time          `json:"asOf"`
+}
+
+func newEntityRow(e backends.Entity) entityRow {
+	return entityRow{
+		Name: e.ID.Name, Kind: e.Kind,
+		Active: known(e.Counts.Active), DeadLetter: known(e.Counts.DeadLetter),
+		TransferDeadLetter: known(e.Counts.TransferDeadLetter),
+		Scheduled:          known(e.Counts.Scheduled), Deferred: known(e.Counts.Deferred),
+		Oldest: moment(e.Oldest), Source: e.Counts.Source, AsOf: moment(e.Counts.AsOf),
+	}
+}
+
+// known returns a count for JSON: null when the service does not tell it.
+func known(n int64) *int64 {
+	if n < 0 {
+		return nil
+	}
+	return &n
+}
+
+// moment returns a time for JSON, in UTC: null when there is none.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func runList(ctx context.Context, a *app, opts listOptions) error {
+	b, err := a.backend(ctx)
+	if err != nil {
+		return err
+	}
+	out := newListing(a, opts.format, a.entityColumns(), func(dst []byte, e backends.Entity) ([]byte, error) {
+		return appendJSON(dst, newEntityRow(e))
+	})
+	for e, err := range b.Entities(ctx, backends.EntityQuery{Prefix: opts.prefix}) {
+		if err != nil {
+			return err
+		}
+		if err := out.add(e); err != nil {
+			return err
+		}
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	switch {
+	case out.rows > 0:
+		return nil
+	case opts.prefix != "":
+		return fail(exitNothing, "", "no entity begins with %q", opts.prefix)
+	}
+	a.say("dlq: there are no entities yet; dlq send NAME makes a queue")
+	return nil
+}
+
+func (a *app) entityColumns() []column[backends.Entity] {
+	number := func(title string, get func(backends.Counts) int64) column[backends.Entity] {
+		return column[backends.Entity]{title: title, right: true,
+			cell: func(e backends.Entity) string { return count(get(e.Counts)) }}
+	}
+	dead := number("DEAD", func(c backends.Counts) int64 { return c.DeadLetter })
+	dead.colour = func(e backends.Entity) string {
+		if e.Counts.DeadLetter > 0 {
+			return red
+		}
+		return ""
+	}
+	return []column[backends.Entity]{
+		{title: "NAME", cell: func(e backends.Entity) string { return e.ID.Name }},
+		{title: "KIND", cell: func(e backends.Entity) string { return string(e.Kind) }},
+		number("ACTIVE", func(c backends.Counts) int64 { return c.Active }),
+		dead,
+		number("TRANSFER", func(c backends.Counts) int64 { return c.TransferDeadLetter }),
+		number("SCHEDULED", func(c backends.Counts) int64 { return c.Scheduled }),
+		number("DEFERRED", func(c backends.Counts) int64 { return c.Deferred }),
+		{title: "OLDEST", right: true, cell: func(e backends.Entity) string { return a.age(e.Oldest) }},
+		{title: "COUNTS", cell: func(e backends.Entity) string { return e.Counts.Source }},
+	}
+}

@@ -1,0 +1,110 @@
+package cmd
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"dlq/tui/textview"
+)
+
+// streams are the three standard streams and what is known of the terminals behind them.
+type streams struct {
+	in  io.Reader
+	out *bufio.Writer // data; flushed at the end of a command and before a question
+	err io.Writer     // everything else
+
+	inTTY, outTTY, errTTY bool
+	// colour and progress are for terminals that can do more than print lines.
+	colour, progress bool
+	// width is the terminal's number of columns, 0 where standard output is none: then
+	// nothing is cut.
+	width int
+}
+
+// outBuffer is large enough that a long listing costs few system calls.
+const outBuffer = 64 << 10
+
+// systemStreams returns those of the process. NO_COLOR (no-color.org) and TERM=dumb are
+// honoured.
+func systemStreams(getenv func(string) string) streams {
+	s := streams{
+		in:     os.Stdin,
+		out:    bufio.NewWriterSize(os.Stdout, outBuffer),
+		err:    os.Stderr,
+		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
+		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	smart := getenv("TERM") != "dumb"
+	s.colour = s.outTTY && smart && getenv("NO_COLOR") == ""
+	s.progress = s.errTTY && smart
+	if s.outTTY {
+		if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			s.width = w
+		}
+	}
+	return s
+}
+
+// interactive reports whether somebody can be asked a question and answer it.
+func (s *streams) interactive() bool { return s.inTTY && s.errTTY }
+
+// say writes one line to standard error, sanitised whole: its arguments may come from anywhere.
+func (s *streams) say(format string, args ...any) {
+	fmt.Fprintln(s.err, textview.Sanitise(fmt.Sprintf(format, args...)))
+}
+
+// printf writes text with safe arguments to standard output; an error shows at flush.
+func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
+
+// println writes one line to standard output, sanitised.
+func (s *streams) println(line string) {
+	s.out.WriteString(textview.Sanitise(line))
+	s.out.WriteByte('\n')
+}
+
+// flush hands out what is buffered; it fails where an earlier write failed.
+func (s *streams) flush() error {
+	if err := s.out.Flush(); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// confirm asks a yes-or-no question and takes anything but "y" and "yes" for no.
+func (s *streams) confirm(question string) (bool, error) {
+	if err := s.flush(); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(s.err, "%s [y/N] ", textview.Sanitise(question))
+	answer, err := bufio.NewReader(s.in).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes", nil
+}
+
+// The colours of the commands: the terminal's own, by number, so that its theme decides.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	dim    = "\x1b[2m"
+	reset  = "\x1b[0m"
+)
+
+// paint colours a sanitised text where colours are wanted. No colour is the only carrier
+// of a meaning.
+func (s *streams) paint(colour, text string) string {
+	if !s.colour || colour == "" || text == "" {
+		return text
+	}
+	return colour + text + reset
+}
