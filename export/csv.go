@@ -41,7 +41,7 @@ func appendCSV(dst []byte, m *message.Message) ([]byte, error) {
 	dst = strconv.AppendInt(dst, b.SequenceNumber, 10)
 	dst = append(dst, ',')
 	if !b.EnqueuedTime.IsZero() {
-		dst = b.EnqueuedTime.UTC().AppendFormat(dst, time.RFC3339Nano)
+		dst = appendCell(dst, b.EnqueuedTime.UTC().Format(time.RFC3339Nano))
 	}
 	dst = append(dst, ',')
 	dst = strconv.AppendUint(dst, uint64(b.DeliveryCount), 10)

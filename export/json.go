@@ -241,7 +241,7 @@ func (w *objectWriter) body(b message.Body) {
 		s := b.Sections[0]
 		if utf8.Valid(s) {
 			w.key("body")
-			w.dst = appendString(w.dst, s)
+			w.dst = appendText(w.dst, s)
 			return
 		}
 		w.key("bodyBase64")

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -9,39 +10,57 @@ const hexDigits = "0123456789abcdef"
 
 // appendString appends s, which is UTF-8, as a JSON string. What could steer a terminal
 // or hide from the eye is escaped.
-func appendString[T string | []byte](dst []byte, s T) []byte {
+func appendString(dst []byte, s string) []byte {
+	return appendText(dst, []byte(s)) // the compiler sees that nothing writes to it, and does not copy
+}
+
+// appendText is appendString for bytes.
+func appendText(dst, s []byte) []byte {
+	const chunkSize = 256
 	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
+	for len(s) > 0 {
+		// Nearly all text is plain, and JSON in JSON is full of quotes: both are written
+		// straight into room made before, the rest one by one.
+		chunk := s[:min(len(s), chunkSize)]
+		dst = slices.Grow(dst, 2*len(chunk)+1)
+		room := dst[len(dst) : len(dst)+2*len(chunk)]
+		in, out := 0, 0
+		for ; in < len(chunk); in++ {
+			c := chunk[in]
+			if plainASCII[c] {
+				room[out] = c
+				out++
+			} else if c == '"' || c == '\\' {
+				room[out], room[out+1] = '\\', c
+				out += 2
+			} else {
+				break
+			}
 		}
-		if c < utf8.RuneSelf {
-			dst = append(dst, s[start:i]...)
-			dst = appendEscape(dst, c)
-			i++
-			start = i
-			continue
+		dst = dst[:len(dst)+out]
+		if s = s[in:]; in < len(chunk) {
+			n := 1
+			if s[0] < utf8.RuneSelf {
+				dst = appendEscape(dst, s[0])
+			} else if r, size := utf8.DecodeRune(s); mustEscape(r) {
+				dst, n = appendRuneEscape(dst, r), size
+			} else {
+				dst, n = append(dst, s[:size]...), size
+			}
+			s = s[n:]
 		}
-		r, n := decodeRune(s[i:])
-		if mustEscape(r) {
-			dst = append(dst, s[start:i]...)
-			dst = appendRuneEscape(dst, r)
-			start = i + n
-		}
-		i += n
 	}
-	dst = append(dst, s[start:]...)
 	return append(dst, '"')
 }
 
-// decodeRune decodes the first rune of either form of text without converting the whole.
-func decodeRune[T string | []byte](s T) (rune, int) {
-	var b [utf8.UTFMax]byte
-	return utf8.DecodeRune(b[:copy(b[:], s)])
-}
+// plainASCII says which bytes stand for themselves in a JSON string: ASCII that is no
+// control character, quote or backslash. Nothing writes to it.
+var plainASCII = func() (plain [256]bool) {
+	for c := 0x20; c < 0x7f; c++ {
+		plain[c] = c != '"' && c != '\\'
+	}
+	return plain
+}()
 
 // mustEscape reports whether r, which is not ASCII, is a control, format, or line
 // separator character. The comparisons cover almost all text without a table.
@@ -57,8 +76,6 @@ func mustEscape(r rune) bool {
 
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
 	case '\n':
 		return append(dst, '\\', 'n')
 	case '\r':
