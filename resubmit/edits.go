@@ -116,7 +116,11 @@ func (t *Transform) Apply(m *message.Message) (*message.Message, error) {
 
 // newID is the same for the same message of the same job, however often it is resumed.
 func (t *Transform) newID(m *message.Message) message.Value {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%d", t.job, t.from, m.Broker.SequenceNumber))
+	key := fmt.Appendf(nil, "%s|%s|%d", t.job, t.from, m.Broker.SequenceNumber)
+	if m.Broker.SequenceNumber == 0 { // a service without numbers
+		key = append(append(key, '|'), message.FormatValue(m.ID)...)
+	}
+	sum := sha256.Sum256(key)
 	return message.String(hex.EncodeToString(sum[:16]))
 }
 

@@ -133,6 +133,13 @@ func (w *journalWriter) flush() {
 	w.settled.Broadcast()
 }
 
+// failed returns the error that ended writing, if one did.
+func (w *journalWriter) failed() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
 // close syncs and closes the file.
 func (w *journalWriter) close() error {
 	return errors.Join(w.sync(), w.f.Close())
@@ -249,20 +256,21 @@ func (j *journalReader) torn(off int64) error {
 	return io.EOF
 }
 
-// record reads the whole payload at off into fresh memory.
-func (j *journalReader) record(off int64) ([]byte, error) {
-	n, sum, err := j.head(off)
-	if err != nil {
-		return nil, err
+// readRecordAt reads the payload of the record at off into fresh memory.
+func readRecordAt(r io.ReaderAt, salt uint32, off int64) ([]byte, error) {
+	head := make([]byte, recordHead)
+	if _, err := r.ReadAt(head, off); err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	if n < 0 || off+recordHead+int64(n) > j.size {
+	n := binary.LittleEndian.Uint32(head)
+	if binary.LittleEndian.Uint32(head[8:]) != checksum(salt, head[:8]) || n > maxRecord {
 		return nil, fmt.Errorf("%w at offset %d", errDamaged, off)
 	}
 	b := make([]byte, n)
-	if _, err := j.r.ReadAt(b, off+recordHead); err != nil && err != io.EOF {
+	if _, err := r.ReadAt(b, off+recordHead); err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	if checksum(j.salt, b) != sum {
+	if checksum(salt, b) != binary.LittleEndian.Uint32(head[4:]) {
 		return nil, fmt.Errorf("%w at offset %d", errDamaged, off)
 	}
 	return b, nil

@@ -11,8 +11,8 @@ import (
 	"dlq/backends/message"
 )
 
-// itemSum identifies the content of a message: half of it stands for everything but the body, half
-// for the body, so that a message read without its body can be compared too.
+// itemSum identifies the content of a message: half of it stands for everything but the body,
+// half for the body. The second half is zero where the body was not read.
 type itemSum [16]byte
 
 // sumOf leaves out what the broker owns and what may differ between two readings.
@@ -22,6 +22,9 @@ func sumOf(m *message.Message) itemSum {
 	var sum itemSum
 	h := sha256.Sum256(message.AppendHead(nil, &head))
 	copy(sum[:8], h[:])
+	if m.Broker.BodyOmitted {
+		return sum
+	}
 	b := sha256.New()
 	b.Write([]byte{byte(m.Body.Kind)})
 	for _, s := range m.Body.Sections {
@@ -31,13 +34,11 @@ func sumOf(m *message.Message) itemSum {
 	return sum
 }
 
-// matches reports whether m is the message that was planned, as far as it was read.
-func (s itemSum) matches(m *message.Message) bool {
-	now := sumOf(m)
-	if m.Broker.BodyOmitted {
-		return [8]byte(s[:8]) == [8]byte(now[:8])
-	}
-	return s == now
+// matches reports whether two readings show the same message, as far as both were read.
+func (s itemSum) matches(o itemSum) bool {
+	noBody := [8]byte{}
+	return [8]byte(s[:8]) == [8]byte(o[:8]) &&
+		([8]byte(s[8:]) == noBody || [8]byte(o[8:]) == noBody || [8]byte(s[8:]) == [8]byte(o[8:]))
 }
 
 // item is one message of a plan.
@@ -48,6 +49,7 @@ type item struct {
 
 	state  itemState
 	atomic bool  // of the latest intent
+	sent   bool  // acknowledged by the destination at some time
 	stored int64 // offset of the journal record with the original; 0: none
 }
 
@@ -97,6 +99,7 @@ func (l *ledger) set(index int, s itemState, note string) {
 	l.counts[it.state]--
 	l.counts[s]++
 	it.state = s
+	it.sent = it.sent || s == sent
 	if note == "" {
 		delete(l.notes, index)
 	} else {
@@ -213,14 +216,18 @@ func (l *ledger) applyPlanned(c *cursor) {
 func (l *ledger) applyIntent(c *cursor, off int64) {
 	i, ok := l.index(c)
 	flags := c.take(1)
-	if !ok || c.bad {
-		return
+	if ok && !c.bad {
+		l.intend(i, flags[0], off)
 	}
-	l.items[i].atomic = flags[0]&intentAtomic != 0
-	if flags[0]&intentNoMessage == 0 {
-		l.items[i].stored = off
+}
+
+// intend records that something is about to happen to an item.
+func (l *ledger) intend(index int, flags byte, off int64) {
+	l.items[index].atomic = flags&intentAtomic != 0
+	if flags&intentNoMessage == 0 {
+		l.items[index].stored = off
 	}
-	l.set(i, intent, "")
+	l.set(index, intent, "")
 }
 
 // index reads an item's index.
@@ -233,13 +240,9 @@ func (l *ledger) index(c *cursor) (int, bool) {
 	return int(i), true
 }
 
-// original reads the stored message of an item.
-func original(j *journalReader, off int64) (*message.Message, error) {
-	b, err := j.record(off)
-	if err != nil {
-		return nil, err
-	}
-	c := &cursor{b: b}
+// storedMessage reads the message in an intent or edited record.
+func storedMessage(payload []byte) (*message.Message, error) {
+	c := &cursor{b: payload}
 	switch kind := c.take(1); {
 	case c.bad:
 	case kind[0] == recIntent:
@@ -251,7 +254,7 @@ func original(j *journalReader, off int64) (*message.Message, error) {
 		c.bad = true
 	}
 	if c.bad {
-		return nil, fmt.Errorf("%w: no message at offset %d", errDamaged, off)
+		return nil, fmt.Errorf("%w: no message where one should be", errDamaged)
 	}
 	return message.Decode(c.b)
 }

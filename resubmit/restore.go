@@ -2,18 +2,271 @@ package resubmit
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"dlq/backends"
+	"dlq/backends/message"
 )
 
 // RestoreOptions say how to restore.
 type RestoreOptions struct {
 	To      *backends.EntityID // nil: back to the entity that they were removed from
-	Again   bool               // also what was restored before: makes duplicates
-	Command string
+	Again   bool               // also what was restored before, which makes duplicates
+	Command string             // what the user typed, for the journal
 }
 
-// Restore puts back what a job removed, from the originals in its journal. It is a job of its own.
+// Restore puts back what a job removed, from the originals in its journal, as a job of its own
+// that can be resumed. What an earlier restore of the same job has put back is left out, unless
+// asked for.
+//
+// Without a destination, dead letters go back into the dead-letter queue. No service lets one
+// send there, so each is sent to the entity itself and at once dead-lettered again with its
+// reason and description, by sequence number. That takes a backend that peeks and settles directly and
+// whose consumers cannot come in between, as dlq's broker, which has one owner at a
+// time; elsewhere name a destination. What comes back is the message as it was, with a new sequence number
+// and enqueued time.
 func Restore(ctx context.Context, env Env, id string, opts RestoreOptions, progress func(Progress)) (Report, error) {
-	return Report{}, nil
+	id, err := env.Journals.resolve(id)
+	if err != nil {
+		return Report{}, err
+	}
+	old, err := env.Journals.reopen(ctx, id, opts.Command)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = old.release() }()
+	items, err := restorable(env, old, opts.Again)
+	if err != nil {
+		return Report{}, err
+	}
+	back, err := newReturner(ctx, env, old, opts.To)
+	if err != nil {
+		return Report{}, err
+	}
+	h := jobHeader{Version: env.Version, Conn: env.Conn, Command: opts.Command, Kind: Restoring, From: old.ledger.header.From,
+		To: &back.to, Selection: Selection{All: true}, Restores: id, Concurrency: 1, Planned: env.now(), Matched: int64(len(items)),
+		Destinations: []Destination{{Entity: back.to, Count: int64(len(items))}}, MaxSeq: back.after}
+	if len(items) == 0 {
+		return Report{Kind: Restoring, From: h.From, State: Finished, Restores: id, Destinations: h.Destinations}, nil
+	}
+	job, err := env.Journals.create(h.Planned, opts.Command)
+	if err != nil {
+		return Report{}, err
+	}
+	h.ID = job.id
+	if err := job.write(env, h, items, nil); err != nil {
+		return Report{}, errors.Join(err, job.release())
+	}
+	return runRestore(ctx, env, job, back, progress)
+}
+
+// resumeRestore goes on with a restore. The originals are in the journal of the restored job.
+func resumeRestore(ctx context.Context, env Env, job *openJob, progress func(Progress)) (Report, error) {
+	h := job.ledger.header
+	old, err := env.Journals.reopen(ctx, h.Restores, h.Command)
+	if err != nil {
+		return Report{}, errors.Join(err, job.release())
+	}
+	defer func() { _ = old.release() }()
+	back, err := newReturner(ctx, env, old, h.To)
+	if err != nil {
+		return Report{}, errors.Join(err, job.release())
+	}
+	back.after = h.MaxSeq
+	return runRestore(ctx, env, job, back, progress)
+}
+
+// runRestore runs a restore one batch after the other: only so is it plain which messages in the
+// destination are those just sent.
+func runRestore(ctx context.Context, env Env, job *openJob, back *returner, progress func(Progress)) (Report, error) {
+	return runJob(ctx, env, job, back, progress, false)
+}
+
+// restorable lists what a job removed and its journal holds, without what was restored before.
+func restorable(env Env, old *openJob, again bool) ([]item, error) {
+	h := old.ledger.header
+	switch {
+	case h.Conn != env.Conn:
+		return nil, fmt.Errorf("%w: job %s belongs to connection %s; name it with --conn", ErrRefused, h.ID, h.Conn)
+	case h.Copy || h.Kind == Restoring:
+		return nil, fmt.Errorf("%w: job %s removed nothing", ErrRefused, h.ID)
+	case h.Backup != "":
+		return nil, fmt.Errorf("%w: job %s kept its messages in %s; bring them back with: dlq import", ErrRefused, h.ID, h.Backup)
+	case h.Discard:
+		return nil, fmt.Errorf("%w: job %s was told to keep nothing", ErrRefused, h.ID)
+	}
+	before := map[int64]bool{}
+	byID := map[string]bool{}
+	if !again {
+		jobs, err := env.Journals.List()
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range jobs {
+			if info.Restores != h.ID {
+				continue
+			}
+			if info.State == Running || info.State == CutOff || info.State == Interrupted || info.State == Cancelled {
+				return nil, fmt.Errorf("%w: job %s restores it already and is %s; go on with: dlq jobs resume %s", ErrRefused, info.ID, info.State, info.ID)
+			}
+			job, err := env.Journals.read(info.ID)
+			if err != nil {
+				return nil, err
+			}
+			for _, it := range job.ledger.items {
+				if it.state == done || it.state == sent || it.state == uncertain {
+					before[it.seq], byID[it.id] = true, true
+				}
+			}
+		}
+	}
+	var items []item
+	for _, it := range old.ledger.items {
+		known := before[it.seq] && (it.seq != 0 || byID[it.id])
+		if it.state == done && it.stored > 0 && !known {
+			items = append(items, item{seq: it.seq, id: it.id, sum: it.sum})
+		}
+	}
+	return items, nil
+}
+
+// returner puts messages from a journal back.
+type returner struct {
+	old  *openJob
+	to   backends.EntityID
+	main backends.EntityID // where they are sent; differs from to for a dead-letter sub-queue
+	// after is the highest sequence number that main held before the first one was sent.
+	after int64
+}
+
+func newReturner(ctx context.Context, env Env, old *openJob, to *backends.EntityID) (*returner, error) {
+	b := &returner{old: old, to: old.ledger.header.From}
+	if to != nil {
+		b.to = *to
+	}
+	b.main = b.to.MainQueue()
+	if _, err := entity(ctx, env.Backend, b.main); err != nil {
+		return nil, err
+	}
+	if b.to.Sub == backends.Main {
+		return b, nil
+	}
+	peeker, peeks := backends.As[backends.Peeker](env.Backend)
+	if _, direct := backends.As[backends.DirectSettler](env.Backend); !peeks || !direct || b.to.Sub != backends.DeadLetterQueue {
+		return nil, fmt.Errorf("%w: this service cannot put messages into %s; name where they shall go, such as --to %s", ErrRefused, b.to, b.main)
+	}
+	for m, err := range peeker.Peek(ctx, b.main, backends.PeekOptions{NoBody: true}) {
+		if err != nil {
+			return nil, err
+		}
+		b.after = max(b.after, m.Broker.SequenceNumber)
+	}
+	return b, nil
+}
+
+// message returns what to send for an original.
+func (b *returner) message(m *message.Message) *message.Message {
+	out := Outgoing(m)
+	out.AbsoluteExpiry, out.TTL = m.AbsoluteExpiry, m.TTL // it comes back as it was
+	return out
+}
+
+// feed emits the originals of the items.
+func (b *returner) feed(r *run, todo []int, emit func(work) bool) error {
+	stored := make(map[item]int64, len(b.old.ledger.items))
+	for _, it := range b.old.ledger.items {
+		stored[item{seq: it.seq, id: it.id}] = it.stored
+	}
+	for _, i := range todo {
+		it := r.job.ledger.items[i]
+		record, err := readRecordAt(b.old.file, b.old.writer.salt, stored[item{seq: it.seq, id: it.id}])
+		if err != nil {
+			return err
+		}
+		m, err := storedMessage(record)
+		if err != nil {
+			return err
+		}
+		if !emit(work{index: i, msg: m}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// send sends a batch and, where it belongs into a dead-letter queue, dead-letters it again.
+func (b *returner) send(r *run, batch []work) error {
+	for i := range batch {
+		batch[i].to = b.main
+	}
+	acknowledged, err := r.sendAll(batch)
+	kind := recSent
+	if b.to == b.main {
+		kind = recDone
+	}
+	err = errors.Join(err, r.mark(kind, indexesOf(acknowledged)), r.job.writer.sync())
+	if kind == recDone || r.job.writer.failed() != nil {
+		return err
+	}
+	return errors.Join(err, b.bury(r, acknowledged))
+}
+
+// bury finds what was sent and dead-letters it for the reason it once had.
+func (b *returner) bury(r *run, batch []work) error {
+	pending := map[itemSum][]work{}
+	for _, w := range batch {
+		sum := sumOf(b.message(w.msg))
+		pending[sum] = append(pending[sum], w)
+	}
+	type cause struct{ reason, description string }
+	type found struct {
+		seqs  []int64
+		batch []work
+	}
+	groups := map[cause]*found{}
+	missing := len(batch)
+	for m, err := range r.peeker.Peek(r.work, b.main, backends.PeekOptions{From: b.after + 1}) {
+		if err != nil {
+			return err
+		}
+		sum := sumOf(m)
+		if len(pending[sum]) == 0 {
+			continue
+		}
+		w := pending[sum][0]
+		pending[sum] = pending[sum][1:]
+		c := cause{w.msg.DeadLetterReason(), w.msg.DeadLetterDescription()}
+		if groups[c] == nil {
+			groups[c] = &found{}
+		}
+		g := groups[c]
+		g.seqs, g.batch = append(g.seqs, m.Broker.SequenceNumber), append(g.batch, w)
+		if missing--; missing == 0 {
+			break
+		}
+	}
+	for c, g := range groups {
+		outcome := backends.Outcome{Action: backends.DeadLetter, Reason: c.reason, Description: c.description}
+		errs := backends.ItemErrors(r.direct.SettleDirect(r.work, b.main, outcome, g.seqs...), len(g.seqs))
+		for i, w := range g.batch {
+			var err error
+			if errs[i] == nil {
+				err = r.mark(recDone, []int{w.index})
+			} else {
+				err = r.note(recUncertain, w.index, fmt.Sprintf("it is in %s, and could not be dead-lettered again: %v", b.main, errs[i]))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, w := range slices.Concat(slices.Collect(maps.Values(pending))...) {
+		if err := r.note(recUncertain, w.index, fmt.Sprintf("sent to %s, but a consumer took it before it could be dead-lettered again", b.main)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
