@@ -21,9 +21,12 @@ func (p *parser) complain(bad *problem) error {
 	return nil
 }
 
+// maxDoubts bounds the remarks: each costs a search for its nearest form, and nobody reads more.
+const maxDoubts = 8
+
 // doubt remembers one remark for each place.
 func (p *parser) doubt(bad *problem) {
-	if !slices.ContainsFunc(p.doubts, func(d *problem) bool { return d.pos == bad.pos }) {
+	if len(p.doubts) < maxDoubts && !slices.ContainsFunc(p.doubts, func(d *problem) bool { return d.pos == bad.pos }) {
 		p.doubts = append(p.doubts, bad)
 	}
 }
@@ -139,17 +142,21 @@ func (p *parser) converted(t, other term) operand {
 // changeTo changes a constant to the type of the other side: '5' to 5, 5 to '5'.
 func (p *parser) changeTo(t, other term) *edit {
 	source, k := p.src[t.pos:t.end], other.node.(operand).static()
-	v, isConstant := constant(t.node)
+	l, isLiteral := t.node.(*literal)
+	var v value
+	if isLiteral {
+		v = l.v
+	}
 	switch {
 	case !p.names.selection && (k == timeKind || k == durationKind || k == guidKind):
 		return nil // a rule compares these with parameters and properties alone
-	case isConstant && v.kind == textKind && (k == timeKind || k == durationKind || k == guidKind):
+	case isLiteral && v.kind == textKind && (k == timeKind || k == durationKind || k == guidKind):
 		return &edit{t.pos, t.end, k.example()}
-	case isConstant && v.kind == textKind:
+	case isLiteral && v.kind == textKind:
 		return bareLiteral(t, v.s)
-	case isConstant && v.kind == longKind && v.a >= 0 && v.a <= int64(message.Scheduled) && isState(other):
+	case isLiteral && v.kind == longKind && v.a >= 0 && v.a <= int64(message.Scheduled) && isState(other):
 		return &edit{t.pos, t.end, quote(message.State(v.a).String())}
-	case k == textKind && isConstant, k == timeKind && t.node.(operand).static().numeric():
+	case k == textKind && isLiteral, k == timeKind && t.node.(operand).static().numeric():
 		return &edit{t.pos, t.end, quote(source)} // 2026-01-02 reads as two subtractions
 	}
 	return nil

@@ -20,7 +20,7 @@ type EvalError struct {
 func (e *EvalError) Error() string { return e.Type + ": " + e.Msg }
 
 func filterException(n node, msg string) *EvalError {
-	return &EvalError{FilterException, msg + " in " + visible(string(n.append(nil)))}
+	return &EvalError{FilterException, msg + " in " + clip(visible(string(n.append(nil))))}
 }
 
 // Error says why an expression does not compile.
@@ -155,15 +155,19 @@ func (e *edit) apply(src string) string {
 	return strings.TrimSpace(before + text + after)
 }
 
-// maxFixes bounds the search for the nearest valid form.
-const maxFixes = 8
+// maxFixes and maxSearch bound the search for the nearest valid form: in steps, and in bytes of
+// source that are compiled for it.
+const (
+	maxFixes  = 8
+	maxSearch = 64 << 10
+)
 
 // hint finds the nearest valid form: it applies the fix of the problem, then of the problem
 // that shows up next, until the expression compiles.
 func (e *Expr) hint(p *problem) string {
-	src, next := e.src, p
+	src, next, budget := e.src, p, maxSearch
 	for range maxFixes {
-		if next == nil || next.fix == nil {
+		if budget -= len(src); next.fix == nil || budget < 0 {
 			break
 		}
 		pos := next.fix.pos

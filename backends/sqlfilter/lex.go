@@ -149,8 +149,11 @@ func (l *lexer) enclosed(k tokenKind, closing byte) token {
 		text.WriteByte(closing)
 		i++
 	}
-	msg := fmt.Sprintf("the %c has no closing %c", l.src[l.pos], closing)
-	return l.bad(l.pos+1, &problem{msg: msg, fix: insert(len(l.src), string(closing))})
+	msg, end := fmt.Sprintf("the %c has no closing %c", l.src[l.pos], closing), len(l.src)
+	if k != textToken {
+		end = wordEnd(l.src, l.pos+1)
+	}
+	return l.bad(l.pos+1, &problem{msg: msg, fix: insert(end, string(closing))})
 }
 
 // number reads digits with an optional fraction and exponent.

@@ -101,8 +101,19 @@ func (p *Pattern) prefix(seg segment, s string) (n int, ok bool) {
 		if n == len(s) {
 			return 0, false
 		}
+		isWild := len(wild) > 0 && wild[0] == i
+		if a, b := s[n], seg.text[i]; a < utf8.RuneSelf && b < utf8.RuneSelf { // the usual case, without decoding
+			if isWild {
+				wild = wild[1:]
+			} else if a != b && (!p.fold || !foldsTo(rune(a), rune(b))) {
+				return 0, false
+			}
+			i++
+			n++
+			continue
+		}
 		have, haveLen := utf8.DecodeRuneInString(s[n:])
-		if len(wild) > 0 && wild[0] == i {
+		if isWild {
 			wild = wild[1:]
 			i++
 			n += haveLen
@@ -123,7 +134,16 @@ func (p *Pattern) find(seg segment, s string) (at, n int) {
 	if p.literal(seg) {
 		return strings.Index(s, seg.text), len(seg.text)
 	}
+	var head string // what the segment begins with, if a fast search can look for that
+	if !p.fold {
+		head = seg.text[:seg.any[0]]
+	}
 	for at <= len(s) {
+		next := strings.Index(s[at:], head)
+		if next < 0 {
+			break
+		}
+		at += next
 		if n, ok := p.prefix(seg, s[at:]); ok {
 			return at, n
 		}

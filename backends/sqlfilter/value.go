@@ -82,11 +82,12 @@ func guidValue(u message.UUID) value {
 
 // fromMessage turns a message's value into an expression's.
 func fromMessage(v message.Value) value {
+	if s, ok := v.(message.String); ok { // nearly always
+		return textValue(string(s))
+	}
 	switch v := v.(type) {
 	case nil, message.Null:
 		return value{}
-	case message.String:
-		return textValue(string(v))
 	case message.Symbol:
 		return textValue(string(v))
 	case message.Char:
