@@ -147,7 +147,7 @@ func (d *editing) openEditor() tea.Cmd {
 		return nil
 	}
 	d.phase = inEditor
-	return tea.ExecProcess(command, func(err error) tea.Msg { return editorDoneMsg{d, err} })
+	return d.exec(command, func(err error) tea.Msg { return editorDoneMsg{d, err} })
 }
 
 // readBack reads what the editor has left.

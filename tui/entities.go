@@ -13,6 +13,7 @@ import (
 
 	"dlq/backends"
 	"dlq/tui/table"
+	"dlq/tui/theme"
 )
 
 // entities is the first screen: what there is, and where it hurts.
@@ -38,15 +39,16 @@ type entities struct {
 func newEntities(u *ui) *entities {
 	s := &entities{ui: u, keys: newEntitiesKeys()}
 	s.table = table.New([]table.Column{
-		{Title: "ENTITY", Width: 24, Min: minTextWidth, Flex: true},
-		{Title: "DEAD LETTERS", Width: 12},
-		{Title: " OLDEST", Width: 7},
-		{Title: "  ACTIVE", Width: countWidth},
+		{Title: "ENTITY", Width: entityWidth, Min: entityWidth, Flex: true},
+		{Title: "DEAD LETTERS", Width: deadWidth},
+		{Title: right("OLDEST", ageWidth+1), Width: ageWidth + 1},
+		{Title: right("ACTIVE", countWidth), Width: countWidth},
 		{Title: "TRANSFER", Width: countWidth},
-		{Title: "SCHEDULED", Width: 9},
+		{Title: "SCHEDULED", Width: countWidth + 1},
 		{Title: "DEFERRED", Width: countWidth},
 		{Title: "KIND", Width: kindWidth},
 	}, u.tableStyles())
+	s.table.SetCellStyle(s.look)
 	s.table.SetRows(s)
 	return s
 }
@@ -264,6 +266,20 @@ func (s *entities) Row(i int, dst []string) []string {
 	if !e.Oldest.IsZero() && c.DeadLetter > 0 {
 		oldest = age(s.deps.Now(), e.Oldest)
 	}
-	return append(dst, e.ID.String(), right(count(c.DeadLetter), 12), right(oldest, 7), right(count(c.Active), countWidth),
-		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), 9), right(count(c.Deferred), countWidth), string(e.Kind))
+	return append(dst, e.ID.String(), right(count(c.DeadLetter), deadWidth), right(oldest, ageWidth+1), right(count(c.Active), countWidth),
+		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), countWidth+1), right(count(c.Deferred), countWidth), string(e.Kind))
+}
+
+// look lets the eye find what is wrong: an entity without dead letters steps back.
+func (s *entities) look(i, column int) theme.Style {
+	c := s.shown[i].Counts
+	switch {
+	case column == 1 && c.DeadLetter > 0:
+		return s.theme.Danger
+	case column == 4 && c.TransferDeadLetter > 0:
+		return s.theme.Warning
+	case column > 2 || c.DeadLetter == 0:
+		return s.theme.Muted
+	}
+	return theme.Style{}
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,21 +19,26 @@ type factList struct {
 	theme theme.Theme
 	width int
 	lines []line
-	fresh bool // a title was just added
 }
 
 // messageFacts are all that is known of a message but its body: why it died first.
 func messageFacts(t theme.Theme, m *message.Message, now time.Time, width int) []line {
 	f := &factList{theme: t, width: width}
 	f.why(m)
-	f.broker(m, now)
 	f.fields(m)
-	f.properties("APPLICATION PROPERTIES", m.Properties)
+	f.properties("APPLICATION PROPERTIES", slices.DeleteFunc(slices.Clone(m.Properties), isWhy))
+	f.broker(m, now)
 	f.annotations("ANNOTATIONS", m.Annotations)
 	f.annotations("DELIVERY ANNOTATIONS", m.DeliveryAnnotations)
 	f.annotations("FOOTER", m.Footer)
 	f.properties("SYSTEM", m.System)
 	return f.lines
+}
+
+// isWhy reports whether a property is one of those at the head of the facts.
+func isWhy(a message.Attribute) bool {
+	return message.KindOf(a.Value) == message.KindString &&
+		(a.Name == message.DeadLetterReasonProperty || a.Name == message.DeadLetterDescriptionProperty)
 }
 
 func (f *factList) why(m *message.Message) {
@@ -160,15 +166,15 @@ func (f *factList) value(name string, v message.Value) {
 func (f *factList) row(name, kind, value string) {
 	label := line{{textview.Truncate(name, f.width), f.theme.Accent}}
 	if kind != "" {
-		label = label.add(f.theme.Muted, " "+kind)
+		label = label.add(f.theme.Muted, ":"+kind)
 	}
-	rows := wrap(clipped(value), max(f.width-factLabelWidth, minTextWidth))
-	if label.width() > factLabelWidth-1 {
+	indent := factLabelWidth
+	if label.width() >= factLabelWidth {
 		f.lines = append(f.lines, label)
-		label = nil
+		label, indent = nil, factIndent
 	}
-	for _, row := range rows {
-		f.lines = append(f.lines, label.padTo(factLabelWidth).add(theme.Style{}, row))
+	for _, row := range wrap(clipped(value), max(f.width-indent, minTextWidth)) {
+		f.lines = append(f.lines, label.padTo(indent).add(theme.Style{}, row))
 		label = nil
 	}
 }

@@ -1,9 +1,11 @@
 package tui
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -64,7 +66,7 @@ func (s *letters) applyFilter(text string) tea.Cmd {
 // setFilter shows what matches. Taking a filter away needs no reading: all rows are here.
 func (s *letters) setFilter(text string, q *resubmit.Query, limit int) tea.Cmd {
 	anchor := s.currentSeq()
-	s.filter, s.query, s.limit, s.view = text, q, limit, nil
+	s.filter, s.query, s.limit, s.view, s.tallies = text, q, limit, nil, nil
 	if q == nil {
 		s.unjudged = 0
 		s.seek(anchor)
@@ -74,14 +76,21 @@ func (s *letters) setFilter(text string, q *resubmit.Query, limit int) tea.Cmd {
 	return s.reload()
 }
 
-// seek puts the cursor on the message with that number, if it is shown.
+// seek puts the cursor on the message with that number, if it is shown. A peek is in the
+// order of the numbers, and so are the rows.
 func (s *letters) seek(seq int64) {
-	for n := range s.Len() {
-		if s.rows.at(s.at(n)).seq == seq {
-			s.table.SetCursor(n)
-			return
-		}
+	ascending := func(i int) int { return s.at(i) }
+	if s.newestFirst {
+		ascending = func(i int) int { return s.at(s.Len() - 1 - i) }
 	}
+	i, found := sort.Find(s.Len(), func(i int) int { return cmp.Compare(seq, s.rows.at(ascending(i)).seq) })
+	if !found {
+		return
+	}
+	if s.newestFirst {
+		i = s.Len() - 1 - i
+	}
+	s.table.SetCursor(i)
 }
 
 // narrow keeps of what is shown the messages of one group. That needs no reading: each
@@ -100,21 +109,21 @@ func (s *letters) narrow(sig resubmit.Signature) tea.Cmd {
 		return s.setFilter(text, query, selection.Limit)
 	}
 	var view []int32
+	var tallies []tally
 	group, known := s.rows.byID[sig.ID]
-	for i := range s.rows.Len() {
-		if known && s.rows.at(i).group == group && (s.query == nil || s.inView(i)) {
+	for n := range s.Len() {
+		i := n
+		if s.query != nil {
+			i = int(s.view[n])
+		}
+		if known && s.rows.at(i).group == group {
 			view = append(view, int32(i))
+			tallies = s.rows.count(tallies, i)
 		}
 	}
-	s.filter, s.query, s.limit, s.view = text, query, selection.Limit, view
+	s.filter, s.query, s.limit, s.view, s.tallies = text, query, selection.Limit, view, tallies
 	s.table.SetCursor(0)
 	return nil
-}
-
-// inView reports whether the filter shows the row at position i.
-func (s *letters) inView(i int) bool {
-	_, found := slices.BinarySearch(s.view, int32(i))
-	return found
 }
 
 // withGroup adds a group to a filter, in the place of another group if there is one.

@@ -82,6 +82,22 @@ func bytesText(n int64) string {
 	return strconv.FormatFloat(float64(n)/(1<<30), 'f', 1, 64) + " GiB"
 }
 
+// shortBytes writes a size in at most five cells: "812", "1.2K", "64K", "1.0M".
+func shortBytes(n int64) string {
+	size, unit := float64(n), 0
+	for size >= 1000 && unit < 4 {
+		size /= 1024
+		unit++
+	}
+	switch {
+	case unit == 0:
+		return strconv.FormatInt(n, 10)
+	case size < 9.95:
+		return strconv.FormatFloat(size, 'f', 1, 64) + "BKMGT"[unit:unit+1]
+	}
+	return strconv.FormatFloat(size, 'f', 0, 64) + "BKMGT"[unit:unit+1]
+}
+
 // hint is what an empty table says: the state, then what to do about it.
 type hint []string
 

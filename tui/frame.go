@@ -58,26 +58,30 @@ func (f frame) notice(n notice) line {
 }
 
 // keys is the last line: as many keys as fit, and always the one for help.
-func (f frame) keys(bindings []key.Binding, always ...key.Binding) string {
-	tail := f.bindings(always)
-	room := f.width - tail.width() - 2
-	l := line{}
-	for _, b := range bindings {
-		next := f.bindings([]key.Binding{b})
-		if l.width()+next.width() > room {
+func (f frame) keys(bindings []key.Binding, help key.Binding) string {
+	shown := 0
+	for n := range bindings {
+		if f.bindings(append(bindings[:n+1:n+1], help)).width()+1 > f.width {
 			break
 		}
-		l = append(l, next...)
+		shown = n + 1
 	}
-	return append(append(plain(" "), l...), tail...).draw(f.width)
+	return append(plain(" "), f.bindings(append(bindings[:shown:shown], help))...).draw(f.width)
 }
+
+// keyGap stands between the keys of a line.
+const keyGap = "  "
 
 func (f frame) bindings(keys []key.Binding) line {
 	var l line
 	for _, b := range keys {
-		if b.Enabled() {
-			l = l.add(f.theme.Key, b.Help().Key).add(f.theme.Muted, " "+b.Help().Desc+"  ")
+		if !b.Enabled() {
+			continue
 		}
+		if len(l) > 0 {
+			l = append(l, seg{text: keyGap})
+		}
+		l = l.add(f.theme.Key, b.Help().Key).add(f.theme.Muted, " "+b.Help().Desc)
 	}
 	return l
 }
@@ -112,13 +116,11 @@ func (f frame) overlay(screen, box []string) []string {
 	left, top := max((f.width-width)/2, 0), max((len(screen)-len(box))/2, 0)
 	out := make([]string, len(screen))
 	for i, l := range screen {
-		l = ansi.Strip(l)
 		if i < top || i >= top+len(box) {
-			out[i] = f.theme.Muted.Render(l)
+			out[i] = f.theme.Muted.Render(ansi.Strip(l))
 			continue
 		}
-		out[i] = f.theme.Muted.Render(fixed(ansi.Cut(l, 0, left), left)) + box[i-top] +
-			f.theme.Muted.Render(fixed(ansi.Cut(l, left+width, f.width), f.width-left-width))
+		out[i] = strings.Repeat(" ", left) + box[i-top] + strings.Repeat(" ", max(f.width-left-width, 0))
 	}
 	return out
 }

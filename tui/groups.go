@@ -12,10 +12,11 @@ import (
 
 	"dlq/resubmit"
 	"dlq/tui/table"
+	"dlq/tui/theme"
 )
 
 // groups shows the failure signatures of a list of messages: what went wrong how often.
-// It counts what the list shows when it is opened and whenever that may have changed.
+// It shows what the list has counted while it read.
 type groups struct {
 	*ui
 	of    *letters
@@ -31,8 +32,7 @@ type groups struct {
 // groupCount is one signature and the messages that have it.
 type groupCount struct {
 	resubmit.Signature
-	count       int64
-	first, last int64 // earliest and latest enqueued time, in Unix milliseconds
+	tally
 }
 
 // groupChosenMsg asks a list to show one group.
@@ -52,6 +52,7 @@ func newGroups(u *ui, of *letters) *groups {
 		{Title: "WHAT HAPPENED", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
 		{Title: "ID", Width: groupIDWidth},
 	}, u.tableStyles())
+	s.table.SetCellStyle(s.look)
 	s.table.SetRows(s)
 	return s
 }
@@ -61,41 +62,35 @@ func (s *groups) Init() tea.Cmd {
 	return nil
 }
 
-// count goes over the rows that the list shows.
+// count takes over what the list has counted of the rows that it shows.
 func (s *groups) count() {
-	rows := s.of.rows
-	byGroup := make([]groupCount, len(rows.groups))
-	for i := range byGroup {
-		byGroup[i] = groupCount{Signature: rows.groups[i], first: math.MaxInt64, last: math.MinInt64}
+	tallies := s.of.rows.tallies
+	if s.of.query != nil {
+		tallies = s.of.tallies
 	}
-	s.total = int64(s.of.Len())
-	for n := range s.of.Len() {
-		r := rows.at(s.of.at(n))
-		g := &byGroup[r.group]
-		g.count++
-		if r.enqueued != math.MinInt64 {
-			g.first, g.last = min(g.first, r.enqueued), max(g.last, r.enqueued)
+	s.all, s.total = s.all[:0], int64(s.of.Len())
+	for i, t := range tallies {
+		if t.n > 0 {
+			s.all = append(s.all, groupCount{s.of.rows.groups[i], t})
 		}
 	}
-	s.all = slices.DeleteFunc(byGroup, func(g groupCount) bool { return g.count == 0 })
 	s.arrange()
 }
 
 func (s *groups) arrange() {
 	slices.SortStableFunc(s.all, func(a, b groupCount) int {
 		if s.newestFirst {
-			return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.count, a.count))
+			return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.n, a.n))
 		}
-		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(b.last, a.last))
+		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(b.last, a.last))
 	})
 }
 
 func (s *groups) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case batch[rowData]:
-		// The list is below on the stack, so it has taken the batch already. Counting
-		// at each doubling keeps the whole work linear.
-		if msg.from == s.of.load && (msg.done || int64(s.of.Len()) >= 2*s.total) {
+		// The list is below on the stack, so it has taken the batch already.
+		if msg.from == s.of.load {
 			s.count()
 		}
 	case tea.KeyMsg:
@@ -177,8 +172,20 @@ func (s *groups) Row(i int, dst []string) []string {
 		return right(age(s.deps.Now(), time.UnixMilli(ms)), ageWidth)
 	}
 	detail := cmp.Or(g.Detail, "(no description)")
-	return append(dst, right(grouped(g.count), countWidth), bar(g.count, s.total, shareWidth),
+	return append(dst, right(grouped(g.n), countWidth), bar(g.n, s.total, shareWidth),
 		since(g.first), since(g.last), cmp.Or(g.Reason, "(no reason)"), detail, g.ID)
+}
+
+func (s *groups) look(_, column int) theme.Style {
+	switch column {
+	case 1:
+		return s.theme.Danger
+	case 2, 3, 6:
+		return s.theme.Muted
+	case 4:
+		return s.theme.Accent
+	}
+	return theme.Style{}
 }
 
 // bar draws a part of a whole in so many cells, in eighths of a cell.

@@ -10,10 +10,8 @@ import (
 // helpDialog shows every key of a screen, from its key map.
 type helpDialog struct {
 	*ui
-	title  string
 	groups []keyGroup
 	scroll int
-	rows   int // as drawn last
 	close  key.Binding
 	up     key.Binding
 	down   key.Binding
@@ -22,7 +20,6 @@ type helpDialog struct {
 func newHelp(u *ui, s screen, global globalKeys) *helpDialog {
 	return &helpDialog{
 		ui:     u,
-		title:  "Keys",
 		groups: append(s.Keys().groups(), global.group()),
 		close:  bind("Esc", "close", "esc", "q", "?", "enter"),
 		up:     bind("↑", "", "up", "k", "pgup"),
@@ -46,31 +43,30 @@ func (d *helpDialog) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *helpDialog) Title() string { return d.title }
+func (d *helpDialog) Title() string { return "Keys · Esc closes" }
 
-// View sets the groups in two columns, the longer ones first where they fit.
+// View sets the groups in two columns of about the same height.
 func (d *helpDialog) View(width, height int) []line {
 	half := (width - 2) / 2
-	var left, rightCol []line
+	var columns [2][]line
 	for _, g := range d.groups {
-		block := d.block(g)
-		if len(left) <= len(rightCol) {
-			left = append(left, block...)
-		} else {
-			rightCol = append(rightCol, block...)
+		shorter := 0
+		if len(columns[1]) < len(columns[0]) {
+			shorter = 1
 		}
+		columns[shorter] = append(columns[shorter], d.block(g)...)
 	}
-	rows := make([]line, max(len(left), len(rightCol)))
+	rows := make([]line, max(len(columns[0]), len(columns[1])))
 	for i := range rows {
-		if i < len(left) {
-			rows[i] = left[i]
-		}
-		rows[i] = rows[i].fit(half)
-		if i < len(rightCol) {
-			rows[i] = append(append(rows[i], seg{text: "  "}), rightCol[i]...)
+		for _, c := range columns {
+			var cell line
+			if i < len(c) {
+				cell = c[i]
+			}
+			rows[i] = append(append(rows[i], cell.fit(half)...), seg{text: "  "})
 		}
 	}
-	d.scroll = max(min(d.scroll, len(rows)-(height-2)), 0)
+	d.scroll = max(min(d.scroll, len(rows)-height), 0)
 	return rows[d.scroll:]
 }
 
@@ -87,6 +83,6 @@ func (d *helpDialog) block(g keyGroup) []line {
 	return append(out, nil)
 }
 
-func (d *helpDialog) Keys() keyMap { return simpleKeys{d.close} }
+func (d *helpDialog) Keys() keyMap { return simpleKeys{} }
 func (d *helpDialog) Danger() bool { return false }
 func (d *helpDialog) Close()       {}

@@ -94,7 +94,7 @@ func newGlobalKeys() globalKeys {
 	return globalKeys{
 		help:    bind("?", "help", "?"),
 		jobs:    bind("J", "jobs", "J"),
-		back:    bind("q Esc", "back; leave", "q", "esc"),
+		back:    bind("q Esc", "back", "q", "esc"),
 		quit:    bind("^c", "leave", "ctrl+c"),
 		suspend: bind("^z", "to the shell and back", "ctrl+z"),
 	}
@@ -114,16 +114,16 @@ func newEntitiesKeys() entitiesKeys {
 	return entitiesKeys{
 		moveKeys: newMoveKeys(),
 		open:     bind("Enter", "dead letters", "enter", "right", "l"),
-		active:   bind("a", "active messages", "a"),
-		transfer: bind("t", "transfer dead letters", "t"),
-		filter:   bind("/", "find by name", "/"),
+		active:   bind("a", "active", "a"),
+		transfer: bind("t", "transfer", "t"),
+		filter:   bind("/", "find", "/"),
 		refresh:  bind("r", "refresh", "r"),
-		order:    bind("o", "order: dead letters, name", "o"),
+		order:    bind("o", "order", "o"),
 	}
 }
 
 func (k entitiesKeys) ShortHelp() []key.Binding {
-	return []key.Binding{k.open, k.active, k.filter, k.order, k.refresh}
+	return []key.Binding{k.open, k.active, k.transfer, k.filter, k.order, k.refresh}
 }
 
 func (k entitiesKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
@@ -138,9 +138,9 @@ type actionKeys struct{ resubmit, edit, complete, export key.Binding }
 func newActionKeys(readOnly bool) actionKeys {
 	k := actionKeys{
 		resubmit: bind("R", "resubmit", "R"),
-		edit:     bind("E", "edit, then resubmit", "E"),
-		complete: bind("C", "complete (remove)", "C"),
-		export:   bind("X", "export to a file", "X"),
+		edit:     bind("E", "edit", "E"),
+		complete: bind("C", "complete", "C"),
+		export:   bind("X", "export", "X"),
 	}
 	for _, b := range []*key.Binding{&k.resubmit, &k.edit, &k.complete} {
 		b.SetEnabled(!readOnly)
@@ -161,13 +161,13 @@ func newLettersKeys(caps backends.Capabilities, readOnly bool) lettersKeys {
 		actionKeys: newActionKeys(readOnly),
 		open:       bind("Enter", "open", "enter", "right", "l"),
 		mark:       bind("Space", "mark", " "),
-		markAll:    bind("a", "mark all that match", "a"),
+		markAll:    bind("a", "mark all", "a"),
 		invert:     bind("i", "invert marks", "i"),
 		unmark:     bind("u", "unmark all", "u"),
 		filter:     bind("/", "filter", "/"),
-		groupView:  bind("g", "groups", "g"),
-		order:      bind("o", "order: oldest, newest", "o"),
-		next:       bind("Tab", "dead letters, active, transfer", "tab"),
+		groupView:  bind("g", "group", "g"),
+		order:      bind("o", "order", "o"),
+		next:       bind("Tab", "active, transfer", "tab"),
 		refresh:    bind("r", "refresh", "r"),
 	}
 	for _, b := range []*key.Binding{&k.open, &k.mark, &k.markAll, &k.invert, &k.unmark, &k.filter, &k.groupView, &k.order, &k.refresh, &k.export} {
@@ -180,7 +180,7 @@ func newLettersKeys(caps backends.Capabilities, readOnly bool) lettersKeys {
 }
 
 func (k lettersKeys) ShortHelp() []key.Binding {
-	return []key.Binding{k.open, k.mark, k.markAll, k.filter, k.groupView, k.resubmit, k.edit, k.complete, k.export}
+	return []key.Binding{k.resubmit, k.edit, k.complete, k.export, k.mark, k.filter, k.groupView, k.markAll, k.order, k.open, k.next, k.refresh}
 }
 
 func (k lettersKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
@@ -205,15 +205,15 @@ func newGroupsKeys(readOnly bool) groupsKeys {
 	k := groupsKeys{
 		moveKeys:   newMoveKeys(),
 		actionKeys: newActionKeys(readOnly),
-		open:       bind("Enter", "show its messages", "enter", "right", "l"),
-		order:      bind("o", "order: count, newest", "o"),
+		open:       bind("Enter", "its messages", "enter", "right", "l"),
+		order:      bind("o", "order", "o"),
 	}
 	k.edit.Unbind()
 	return k
 }
 
 func (k groupsKeys) ShortHelp() []key.Binding {
-	return []key.Binding{k.open, k.order, k.resubmit, k.complete, k.export}
+	return []key.Binding{k.resubmit, k.complete, k.export, k.open, k.order}
 }
 
 func (k groupsKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
@@ -237,16 +237,16 @@ func newDetailKeys(readOnly bool) detailKeys {
 	return detailKeys{
 		moveKeys:   newMoveKeys(),
 		actionKeys: newActionKeys(readOnly),
-		next:       bind("n →", "next message", "n", "right"),
-		previous:   bind("p ←", "previous message", "p", "left"),
-		pane:       bind("Tab", "message, body", "tab"),
-		view:       bind("v", "body: decoded, text, hex", "v"),
+		next:       bind("n →", "next", "n", "right"),
+		previous:   bind("p ←", "previous", "p", "left"),
+		pane:       bind("Tab", "to the body", "tab"),
+		view:       bind("v", "view", "v"),
 		mark:       bind("Space", "mark", " "),
 	}
 }
 
 func (k detailKeys) ShortHelp() []key.Binding {
-	return []key.Binding{k.next, k.previous, k.pane, k.view, k.resubmit, k.edit, k.complete, k.export}
+	return []key.Binding{k.resubmit, k.edit, k.complete, k.export, k.view, k.next, k.previous, k.pane}
 }
 
 func (k detailKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
@@ -272,7 +272,7 @@ func newJobsKeys(readOnly bool) jobsKeys {
 		refresh:  bind("r", "refresh", "r"),
 		resume:   bind("R", "resume", "R"),
 		stop:     bind("S", "stop", "S"),
-		restore:  bind("B", "bring completed messages back", "B"),
+		restore:  bind("B", "bring back", "B"),
 	}
 	for _, b := range []*key.Binding{&k.resume, &k.restore} {
 		b.SetEnabled(!readOnly)

@@ -24,24 +24,28 @@ const (
 	paneGap         = 1
 	paneIndent      = 1
 	factLabelWidth  = 16
+	factIndent      = 2 // of a value below its name
 
 	// Columns of tables.
-	seqWidth     = 8
+	seqWidth     = 3 // at least; it grows with the numbers
 	ageWidth     = 5
+	agoWidth     = 9
 	countWidth   = 8
-	sizeWidth    = 8
+	sizeWidth    = 5
 	triesWidth   = 5
 	stateWidth   = 9
+	kindWidth    = 12
+	entityWidth  = 28 // what is left of a subscription's name must tell it from others
+	deadWidth    = 12
 	shareWidth   = 8
 	groupIDWidth = 8
-	agoWidth     = 9
 	jobIDWidth   = 22
-	kindWidth    = 12
 	minTextWidth = 12
 	subjectWidth = 18
 	idWidth      = 36 // of a GUID
 
-	reasonWidth, minReasonWidth = 24, 16 // of MaxDeliveryCountExceeded
+	reasonWidth, minReasonWidth = 24, 18 // of MaxDeliveryCountExceeded
+	roomyWidth                  = 100    // from here on a reason is not cut
 	minDescriptionWidth         = 22
 )
 

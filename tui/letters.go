@@ -13,6 +13,7 @@ import (
 	"dlq/backends"
 	"dlq/resubmit"
 	"dlq/tui/table"
+	"dlq/tui/theme"
 )
 
 // letters is the list of an entity's messages: its dead letters, as a rule.
@@ -23,8 +24,12 @@ type letters struct {
 	table  *table.Table
 	width  int
 
+	seqCells int  // of the longest sequence number so far
+	why      bool // there are reasons to show
+
 	rows        *rowStore
 	view        []int32 // positions of the rows that match; not looked at without a filter
+	tallies     []tally // of the rows in view, by group
 	marks       marks
 	newestFirst bool
 
@@ -47,23 +52,25 @@ type letters struct {
 
 func newLetters(u *ui, id backends.EntityID) *letters {
 	s := &letters{
-		ui:     u,
-		entity: id,
-		keys:   newLettersKeys(u.caps, u.deps.ReadOnly),
-		rows:   newRowStore(),
-		names:  make(map[string]struct{}),
-		carry:  u.kept[id],
+		ui:       u,
+		entity:   id,
+		seqCells: seqWidth,
+		keys:     newLettersKeys(u.caps, u.deps.ReadOnly),
+		rows:     newRowStore(),
+		names:    make(map[string]struct{}),
+		carry:    u.kept[id],
 	}
 	s.table = table.New(s.columns(), u.tableStyles())
 	s.table.SetRows(s)
+	s.table.SetCellStyle(s.look)
 	s.table.SetMarked(func(i int) bool { return s.marks.has(s.at(i)) })
 	return s
 }
 
 func (s *letters) columns() []table.Column {
-	if s.entity.Sub == backends.Main {
+	if !s.why {
 		return []table.Column{
-			{Title: right("SEQ", seqWidth), Width: seqWidth},
+			{Title: right("SEQ", s.seqCells), Width: s.seqCells},
 			{Title: right("AGE", ageWidth), Width: ageWidth},
 			{Title: "SUBJECT", Width: subjectWidth, Min: minTextWidth, Flex: true},
 			{Title: "ID", Width: idWidth, Min: minTextWidth},
@@ -72,10 +79,14 @@ func (s *letters) columns() []table.Column {
 			{Title: right("SIZE", sizeWidth), Width: sizeWidth},
 		}
 	}
+	reason := reasonWidth
+	if s.width < roomyWidth {
+		reason = minReasonWidth
+	}
 	return []table.Column{
-		{Title: right("SEQ", seqWidth), Width: seqWidth},
+		{Title: right("SEQ", s.seqCells), Width: s.seqCells},
 		{Title: right("AGE", ageWidth), Width: ageWidth},
-		{Title: "REASON", Width: reasonWidth, Min: minReasonWidth},
+		{Title: "REASON", Width: reason, Min: minReasonWidth},
 		{Title: "DESCRIPTION", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
 		{Title: "TRIES", Width: triesWidth},
 		{Title: right("SIZE", sizeWidth), Width: sizeWidth},
@@ -154,7 +165,7 @@ func (s *letters) Update(msg tea.Msg) tea.Cmd {
 func (s *letters) take(b batch[rowData]) tea.Cmd {
 	if s.replace && (len(b.items) > 0 || b.done && b.err == nil) {
 		s.replace = false
-		s.rows, s.view, s.unjudged = newRowStore(), nil, 0
+		s.rows, s.view, s.tallies, s.unjudged = newRowStore(), nil, nil, 0
 		s.marks.clear()
 		s.table.SetCursor(s.table.Cursor())
 	}
@@ -181,9 +192,14 @@ func (s *letters) add(r rowData) {
 	i := s.rows.add(r)
 	if s.query != nil && r.matches && (s.limit == 0 || len(s.view) < s.limit) {
 		s.view = append(s.view, int32(i))
+		s.tallies = s.rows.count(s.tallies, i)
 	}
 	if r.unjudged {
 		s.unjudged++
+	}
+	if cells := len(seqText(r.seq)); cells > s.seqCells || r.reason != "" && !s.why {
+		s.seqCells, s.why = max(cells, s.seqCells), s.why || r.reason != ""
+		s.table.SetColumns(s.columns())
 	}
 	for len(s.carry) > 0 && s.carry[0] < r.seq {
 		s.carry = s.carry[1:]
@@ -243,12 +259,23 @@ func (s *letters) Row(i int, dst []string) []string {
 	if t, ok := s.rows.enqueued(i); ok {
 		since = age(s.deps.Now(), t)
 	}
-	dst = append(dst, right(seqText(r.seq), seqWidth), right(since, ageWidth))
-	tries, size := right(grouped(int64(r.deliveries)), triesWidth), right(bytesText(int64(r.size)), sizeWidth)
-	if s.entity.Sub == backends.Main {
+	dst = append(dst, right(seqText(r.seq), s.seqCells), right(since, ageWidth))
+	tries, size := right(grouped(int64(r.deliveries)), triesWidth), right(shortBytes(int64(r.size)), sizeWidth)
+	if !s.why {
 		return append(dst, s.rows.subject(i), s.rows.id(i), r.state.String(), tries, size)
 	}
 	return append(dst, s.rows.reason(i), s.rows.description(i), tries, size, s.rows.subject(i), s.rows.id(i))
+}
+
+// look lets numbers step back behind what happened.
+func (s *letters) look(_, column int) theme.Style {
+	switch {
+	case column == 2 && s.why:
+		return s.theme.Accent
+	case column == 2, column == 3:
+		return theme.Style{}
+	}
+	return s.theme.Muted
 }
 
 // current returns the position in the store of the row under the cursor.
@@ -277,6 +304,7 @@ func (s *letters) marked() []int64 {
 
 func (s *letters) SetSize(width, height int) {
 	s.width = width
+	s.table.SetColumns(s.columns())
 	s.table.SetSize(width, height)
 }
 
@@ -352,10 +380,16 @@ func (s *letters) markMany(msg tea.KeyMsg) tea.Cmd {
 		s.carry = nil
 		return nil
 	}
-	all := key.Matches(msg, s.keys.markAll)
-	for n := range s.Len() {
-		i := s.at(n)
-		s.marks.set(i, all || !s.marks.has(i))
+	all, filtered := key.Matches(msg, s.keys.markAll), s.query != nil
+	switch {
+	case all && filtered:
+		s.marks.setEach(s.view)
+	case all:
+		s.marks.setAll(s.rows.Len())
+	case filtered:
+		s.marks.invertEach(s.view)
+	default:
+		s.marks.invert(s.rows.Len())
 	}
 	if s.loading {
 		return notify(warning, "marked what has been read so far; the list is still being read")

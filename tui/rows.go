@@ -39,12 +39,13 @@ const (
 // pointers for the garbage collector to follow. It only grows, so a row keeps its
 // position for the life of the store.
 type rowStore struct {
-	chunks [][]packedRow
-	n      int
-	ids    arena
-	texts  internTable
-	groups []resubmit.Signature
-	byID   map[string]uint32 // signature ID → index in groups
+	chunks  [][]packedRow
+	n       int
+	ids     arena
+	texts   internTable
+	groups  []resubmit.Signature
+	tallies []tally           // of all rows, by group
+	byID    map[string]uint32 // signature ID → index in groups
 }
 
 // packedRow is a rowData without strings.
@@ -92,7 +93,26 @@ func (s *rowStore) add(r rowData) int {
 		state:       r.state,
 	})
 	s.n++
+	s.tallies = s.count(s.tallies, s.n-1)
 	return s.n - 1
+}
+
+// tally is how many rows a group has, and when the first and the last of them came, in
+// Unix milliseconds.
+type tally struct{ n, first, last int64 }
+
+// count adds the row at position i to the tallies of the groups, and returns them.
+func (s *rowStore) count(tallies []tally, i int) []tally {
+	r := s.at(i)
+	for int(r.group) >= len(tallies) {
+		tallies = append(tallies, tally{first: math.MaxInt64, last: math.MinInt64})
+	}
+	t := &tallies[r.group]
+	t.n++
+	if r.enqueued != math.MinInt64 {
+		t.first, t.last = min(t.first, r.enqueued), max(t.last, r.enqueued)
+	}
+	return tallies
 }
 
 func (s *rowStore) group(sig resubmit.Signature) uint32 {

@@ -3,8 +3,11 @@ package tui
 import (
 	"context"
 	"os"
+	"os/exec"
 	"runtime"
 	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"dlq/backends"
 	"dlq/resubmit"
@@ -18,6 +21,8 @@ type ui struct {
 	deps  Deps
 	caps  backends.Capabilities
 	theme theme.Theme
+	// exec gives the terminal to another program until that ends.
+	exec func(*exec.Cmd, tea.ExecCallback) tea.Cmd
 
 	history []string                      // filters that were used, the latest last
 	kept    map[backends.EntityID][]int64 // marks of the lists that were left, ascending
@@ -43,6 +48,7 @@ func newUI(ctx context.Context, d Deps) *ui {
 		deps:  d,
 		caps:  backends.Probe(d.Backend),
 		theme: theme.New(colour, dark),
+		exec:  tea.ExecProcess,
 		kept:  make(map[backends.EntityID][]int64),
 	}
 }

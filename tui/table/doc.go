@@ -3,8 +3,8 @@
 //
 // A [Table] is a window: it asks its [RowSource] for the rows on the screen and
 // for no others, so a key press costs the same whatever the length of the list.
-// A line is put together in one buffer and styled once, with a prepared prefix
-// and suffix, never a cell at a time.
+// A line is put together in one buffer and styled with prepared prefixes and
+// suffixes, the whole line or single cells of it.
 //
 // Cells are untrusted text, and the table sanitises and measures every one of
 // them itself: a row of the screen is exactly as wide as the table and holds no

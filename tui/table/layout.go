@@ -15,42 +15,50 @@ const gap = 2
 // layout divides so many cells among the columns and returns the cells of each,
 // in order. Where there is not enough for all, the flexible column shrinks to
 // its minimum, then the others do from the right, and then columns are dropped
-// from the right, so that what identifies a row stays. The first is never
-// dropped but cut.
+// from the right, so that what identifies a row stays; what a dropped column
+// leaves goes to the others again. The first is never dropped but cut.
 func layout(columns []Column, room int) []int {
 	cells := make([]int, len(columns))
-	flex := -1
-	need := -gap
+	flex, need := -1, -gap
 	for i, c := range columns {
-		cells[i] = max(c.Width, c.Min, 0)
+		cells[i] = c.least()
 		need += cells[i] + gap
 		if c.Flex && flex < 0 {
 			flex = i
 		}
 	}
-	shrink := func(i int) {
-		if least := columns[i].Min; least > 0 && need > room {
-			less := min(cells[i]-least, need-room)
-			cells[i] -= less
-			need -= less
-		}
-	}
-	if flex >= 0 {
-		shrink(flex)
-	}
-	for i := len(cells) - 1; i >= 0; i-- {
-		shrink(i)
-	}
 	for need > room && len(cells) > 1 {
 		need -= gap + cells[len(cells)-1]
 		cells = cells[:len(cells)-1]
 	}
-	switch {
-	case len(cells) == 0:
-	case need > room:
+	if len(cells) == 0 {
+		return cells
+	}
+	if need > room {
 		cells[0] = max(room, 0)
-	case flex >= 0 && flex < len(cells):
-		cells[flex] += room - need
+		return cells
+	}
+	left := room - need
+	grow := func(i, to int) {
+		more := min(max(to-cells[i], 0), left)
+		cells[i] += more
+		left -= more
+	}
+	for i := range cells {
+		if i != flex {
+			grow(i, columns[i].Width)
+		}
+	}
+	if flex >= 0 && flex < len(cells) {
+		grow(flex, room)
 	}
 	return cells
+}
+
+// least returns the cells that the column shrinks to.
+func (c Column) least() int {
+	if c.Min > 0 {
+		return c.Min
+	}
+	return max(c.Width, 0)
 }

@@ -32,6 +32,7 @@ type Table struct {
 	styles  Styles
 	rows    RowSource
 	marked  func(i int) bool
+	look    func(i, column int) theme.Style
 
 	width, height int
 	top, cursor   int
@@ -55,6 +56,16 @@ func (t *Table) SetRows(rows RowSource) {
 // SetMarked sets what tells the rows that are marked. It is called for the rows
 // on the screen whenever they are drawn, and has to be as quick as that.
 func (t *Table) SetMarked(marked func(i int) bool) { t.marked = marked }
+
+// SetCellStyle sets the look of single cells, for rows that are neither marked nor under
+// the cursor. It is called for the cells on the screen whenever they are drawn.
+func (t *Table) SetCellStyle(look func(i, column int) theme.Style) { t.look = look }
+
+// SetColumns changes the columns. Rows and cursor stay.
+func (t *Table) SetColumns(columns []Column) {
+	t.columns = columns
+	t.SetSize(t.width, t.height)
+}
 
 // SetStyles changes the looks of the lines.
 func (t *Table) SetStyles(styles Styles) { t.styles = styles }
@@ -164,7 +175,7 @@ func (t *Table) View() string {
 	for _, c := range t.columns {
 		t.fields = append(t.fields, c.Title)
 	}
-	t.appendLine(t.styles.Header, ' ', ' ')
+	t.appendLine(-1, t.styles.Header, ' ', ' ')
 	n := t.Len()
 	for i := t.top; i < t.top+t.height-1; i++ {
 		t.buf = append(t.buf, '\n')
@@ -185,11 +196,15 @@ func (t *Table) appendRow(i int) {
 		style, cursor = t.styles.Cursor, '>'
 	}
 	t.fields = t.rows.Row(i, t.fields[:0])
-	t.appendLine(style, cursor, mark)
+	if cursor != ' ' || mark != ' ' {
+		i = -1
+	}
+	t.appendLine(i, style, cursor, mark)
 }
 
-// appendLine appends a line of t.fields, as wide as the table.
-func (t *Table) appendLine(style theme.Style, cursor, mark byte) {
+// appendLine appends a line of t.fields, as wide as the table. row is the row whose cells
+// may have a look of their own, or -1.
+func (t *Table) appendLine(row int, style theme.Style, cursor, mark byte) {
 	t.buf = append(t.buf, style.Prefix...)
 	left := t.width
 	for _, c := range [gutter]byte{cursor, mark, ' '} {
@@ -207,7 +222,16 @@ func (t *Table) appendLine(style theme.Style, cursor, mark byte) {
 			t.buf = textview.AppendPad(t.buf, "", gap)
 			left -= gap
 		}
+		own := theme.Style{}
+		if row >= 0 && t.look != nil {
+			own = t.look(row, i)
+		}
+		// The suffix of a cell ends the style of the line too, which is then begun anew.
+		t.buf = append(t.buf, own.Prefix...)
 		t.buf = textview.AppendPad(t.buf, field, cells)
+		if own.Suffix != "" {
+			t.buf = append(append(t.buf, own.Suffix...), style.Prefix...)
+		}
 		left -= cells
 	}
 	t.buf = textview.AppendPad(t.buf, "", left)

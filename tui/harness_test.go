@@ -1,0 +1,293 @@
+package tui
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"dlq/backends"
+	"dlq/backends/local"
+	"dlq/backends/message"
+	"dlq/resubmit"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// clock is a clock that a test sets.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+var begin = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+// driver plays the part of bubbletea: it runs each Cmd to its end before the next key, so
+// that a test is a plain sequence.
+type driver struct {
+	t     *testing.T
+	app   *app
+	quit  bool
+	queue []tea.Cmd
+}
+
+// drive opens the UI without a terminal. Colour is off, as with NO_COLOR.
+func drive(t *testing.T, d Deps, width, height int) *driver {
+	t.Helper()
+	if d.Getenv == nil {
+		d.Getenv = noColour
+	}
+	if d.Journals == nil {
+		j, err := resubmit.OpenJournals(filepath.Join(t.TempDir(), "jobs"), d.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Journals = j
+	}
+	if d.Conn == "" {
+		d.Conn = "local:"
+	}
+	a := newApp(t.Context(), d)
+	a.exec = func(c *exec.Cmd, done tea.ExecCallback) tea.Cmd {
+		return func() tea.Msg { return done(c.Run()) }
+	}
+	t.Cleanup(a.close)
+	dr := &driver{t: t, app: a}
+	dr.send(tea.WindowSizeMsg{Width: width, Height: height})
+	dr.run(a.start())
+	return dr
+}
+
+func noColour(name string) string {
+	if name == "NO_COLOR" {
+		return "1"
+	}
+	return ""
+}
+
+func withColour(name string) string {
+	if name == "DLQ_THEME" {
+		return "dark"
+	}
+	return ""
+}
+
+// run carries out a Cmd and whatever follows from it.
+func (d *driver) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.QuitMsg:
+		d.quit = true
+	default:
+		// A batch or a sequence (whose type is not exported) is a slice of Cmds.
+		if v := reflect.ValueOf(msg); v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[tea.Cmd]() {
+			for i := range v.Len() {
+				d.run(v.Index(i).Interface().(tea.Cmd))
+			}
+			return
+		}
+		d.send(msg)
+	}
+}
+
+func (d *driver) send(msg tea.Msg) {
+	_, cmd := d.app.Update(msg)
+	d.run(cmd)
+}
+
+// press sends keys by their names: "enter", "ctrl+c", or single characters.
+func (d *driver) press(names ...string) {
+	d.t.Helper()
+	for _, n := range names {
+		d.send(keyMsg(n))
+	}
+}
+
+// typeText sends each character of a text.
+func (d *driver) typeText(text string) {
+	for _, r := range text {
+		d.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
+	}
+}
+
+var keyTypes = map[string]tea.KeyType{
+	"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
+	"right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace,
+	"delete": tea.KeyDelete, "ctrl+c": tea.KeyCtrlC, "ctrl+u": tea.KeyCtrlU, "ctrl+w": tea.KeyCtrlW, "ctrl+a": tea.KeyCtrlA, "ctrl+e": tea.KeyCtrlE,
+	"ctrl+k": tea.KeyCtrlK, "ctrl+d": tea.KeyCtrlD, "ctrl+b": tea.KeyCtrlB, "ctrl+f": tea.KeyCtrlF, "ctrl+z": tea.KeyCtrlZ, " ": tea.KeySpace,
+}
+
+func keyMsg(name string) tea.KeyMsg {
+	if t, ok := keyTypes[name]; ok {
+		k := tea.KeyMsg{Type: t}
+		if t == tea.KeySpace {
+			k.Runes = []rune{' '}
+		}
+		return k
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+}
+
+// view returns the screen, after checking what must hold for every screen.
+func (d *driver) view() string {
+	d.t.Helper()
+	v := d.app.View()
+	checkFrame(d.t, v, d.app.width, d.app.height)
+	return v
+}
+
+// checkFrame fails unless a frame has at most height lines, each at most as wide as the
+// terminal, and holds no control but line breaks and SGR sequences.
+func checkFrame(t *testing.T, frame string, width, height int) {
+	t.Helper()
+	lines := strings.Split(frame, "\n")
+	if len(lines) > height {
+		t.Errorf("%d lines on a screen of %d", len(lines), height)
+	}
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w > width {
+			t.Errorf("line %d is %d cells wide on a screen of %d: %q", i, w, width, l)
+		}
+		for _, r := range sgr.ReplaceAllString(l, "") {
+			if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x202e || r == 0x2028 {
+				t.Errorf("line %d holds %U: %q", i, r, l)
+			}
+		}
+	}
+}
+
+// has fails unless the screen shows each of the texts.
+func (d *driver) has(texts ...string) {
+	d.t.Helper()
+	v := d.view()
+	for _, text := range texts {
+		if !strings.Contains(v, text) {
+			d.t.Errorf("the screen does not show %q:\n%s", text, v)
+		}
+	}
+}
+
+// hasNot fails if the screen shows one of the texts.
+func (d *driver) hasNot(texts ...string) {
+	d.t.Helper()
+	v := d.view()
+	for _, text := range texts {
+		if strings.Contains(v, text) {
+			d.t.Errorf("the screen shows %q:\n%s", text, v)
+		}
+	}
+}
+
+// golden compares the screen with testdata/golden/NAME.txt.
+func (d *driver) golden(name string) {
+	d.t.Helper()
+	golden(d.t, name, d.view())
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	lines := strings.Split(got, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	got = strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", "golden", name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test ./tui -update writes it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs.\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// incident is a broker in memory with something to look at.
+func incident(t *testing.T) (*local.Backend, *clock) {
+	t.Helper()
+	c := &clock{begin}
+	b, err := local.Open(t.Context(), local.Options{Now: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	for i := range 7 {
+		bury(t, b, c, "orders", order(i), "MaxDeliveryCountExceeded", fmt.Sprintf("payment service timed out after %d ms", 3000+i))
+	}
+	bury(t, b, c, "orders", order(7), "InvalidCountry", "country 'XX' of order 1007 is not known")
+	bury(t, b, c, "orders", order(8), "InvalidCountry", "country 'YY' of order 1008 is not known")
+	bury(t, b, c, "billing", order(9), "TTLExpiredException", "The message expired and was dead lettered.")
+	put(t, b, "orders", order(20))
+	put(t, b, "orders", order(21))
+	put(t, b, "shipping", order(22))
+	c.now = begin.Add(26 * time.Hour)
+	return b, c
+}
+
+func order(i int) *message.Message {
+	m := &message.Message{
+		ID:          message.String(fmt.Sprintf("order-%d", 1000+i)),
+		Subject:     ptr("OrderPlaced"),
+		ContentType: ptr("application/json"),
+		Body:        message.DataBody(fmt.Appendf(nil, `{"orderId":%d,"tenant":"acme","lines":[{"sku":"A-%d","qty":2}]}`, 1000+i, i)),
+	}
+	m.Properties.Set("tenant", message.String("acme"))
+	m.Properties.Set("attempt", message.Int(3))
+	return m
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func put(t *testing.T, b backends.Backend, queue string, m *message.Message) {
+	t.Helper()
+	id := backends.EntityID{Name: queue}
+	creator, _ := backends.As[backends.QueueCreator](b)
+	if err := creator.CreateQueue(t.Context(), queue); err != nil && !backends.IsCode(err, backends.AlreadyExists) {
+		t.Fatal(err)
+	}
+	if err := b.Send(t.Context(), id, []*message.Message{m}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bury puts a message into a queue's dead letters.
+func bury(t *testing.T, b backends.Backend, c *clock, queue string, m *message.Message, reason, description string) {
+	t.Helper()
+	put(t, b, queue, m)
+	c.now = c.now.Add(7 * time.Minute)
+	lease, err := b.Lease(t.Context(), backends.EntityID{Name: queue}, backends.LeaseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release(context.Background())
+	got, err := lease.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Settle(t.Context(), backends.Outcome{Action: backends.DeadLetter, Reason: reason, Description: description}, got); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func msgSize(width, height int) tea.WindowSizeMsg {
+	return tea.WindowSizeMsg{Width: width, Height: height}
+}
