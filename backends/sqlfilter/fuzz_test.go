@@ -149,7 +149,7 @@ func FuzzLogic(f *testing.F) {
 	f.Add([]byte{1, 2, 5, 1, 3, 4, 6, 7, 8, 4, 5})
 	f.Add([]byte{0x41, 0x82, 0xc0, 0x01, 0x45, 0x86})
 	f.Fuzz(func(t *testing.T, program []byte) {
-		if len(program) > 0 && len(program) <= 80 {
+		if n := len(program); n > 0 && 2*n <= maxDepth { // NOT ( is two levels
 			checkLogic(t, program)
 		}
 	})
