@@ -222,24 +222,34 @@ func (a *app) View() string {
 	f := frame{a.theme, a.width}
 	top := a.top()
 	left, right := top.Context()
-	lines := []string{f.header(a.deps.Conn, a.crumbs(), a.badge()), f.context(left, right)}
+	foot := a.foot(f)
+	lines := append(make([]string, 0, a.height), f.header(a.deps.Conn, a.crumbs(), a.badge()), f.context(left, right))
 	body := top.View()
-	_, height := bodySize(a.width, a.height)
-	for i := range height {
+	for i := range a.height - len(lines) - len(foot) {
 		if i < len(body) {
 			lines = append(lines, body[i])
 		} else {
 			lines = append(lines, strings.Repeat(" ", a.width))
 		}
 	}
-	if p := top.Prompt(); p != nil {
-		drawn := p.draw(a.theme, a.width)
-		lines = append(lines, drawn[:]...)
-	} else {
-		lines = append(lines, f.status(a.notice, top.Status(), a.jobLine()),
-			f.keys(top.Keys().ShortHelp(), a.global.help))
+	lines = append(lines, foot...)
+	if a.dialog != nil {
+		lines = a.withDialog(f, lines)
 	}
-	return strings.Join(a.withDialog(f, lines), "\n")
+	return strings.Join(lines, "\n")
+}
+
+// foot is the last lines of the screen. A dialog has its own, and needs no others.
+func (a *app) foot(f frame) []string {
+	top := a.top()
+	if p := top.Prompt(); p != nil && a.dialog == nil {
+		return p.draw(a.theme, a.width)
+	}
+	foot := []string{f.status(a.notice, top.Status(), a.jobLine()), f.keys(top.Keys().ShortHelp(), a.global.help)}
+	if a.dialog != nil {
+		foot[1] = strings.Repeat(" ", a.width)
+	}
+	return foot
 }
 
 // smallView is the one line for a terminal without room.
@@ -248,9 +258,6 @@ func (a *app) smallView() string {
 }
 
 func (a *app) withDialog(f frame, lines []string) []string {
-	if a.dialog == nil {
-		return lines
-	}
 	border := a.theme.Accent
 	if a.dialog.Danger() {
 		border = a.theme.Danger

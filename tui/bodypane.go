@@ -2,6 +2,7 @@ package tui
 
 import (
 	"dlq/backends/message"
+	"dlq/backends/payload"
 	"dlq/tui/textview"
 )
 
@@ -17,62 +18,46 @@ const (
 
 func (m bodyMode) String() string { return [...]string{"decoded", "text", "hex"}[m] }
 
-// bodyPane shows a body in one of three ways. It looks at no more of it than the screen
-// needs, however large it is.
+// window shows bytes of any length, as much of them as fits on the screen.
+type window interface {
+	mover
+	SetSize(width, height int)
+	Lines() []string
+}
+
+// bodyPane shows a body in one of three ways.
 type bodyPane struct {
 	mode    bodyMode
-	raw     []byte
-	size    int64
-	decoded decoding
-
-	texts [2]*textview.View // decoded and text
-	hex   *textview.Hex
+	about   string // what the body is, in words
+	windows [bodyModes]window
 }
 
-// decoding is a body made readable.
-type decoding struct {
-	content []byte
-	layers  string // what was taken off to get there, such as "gzip → JSON"
-}
-
-func newBodyPane(m *message.Message, mode bodyMode) *bodyPane {
-	p := &bodyPane{mode: mode, raw: m.Body.Bytes(), size: int64(m.Body.Len()), decoded: decodeBody(m)}
-	p.texts = [2]*textview.View{textview.NewView(p.decoded.content), textview.NewView(p.raw)}
-	p.hex = textview.NewHex(p.raw)
-	return p
+// newBodyPane takes a body apart. It may take as long as the body is large, so it is
+// called outside Update.
+func newBodyPane(m *message.Message) *bodyPane {
+	raw := m.Body.Bytes()
+	p := payload.InspectMessage(m)
+	pane := &bodyPane{about: bytesText(int64(m.Body.Len())) + "  " + p.Describe()}
+	switch {
+	case m.Broker.BodyOmitted:
+		pane.about = "not loaded"
+	case len(m.Body.Sections) == 0:
+		pane.about = "no body"
+	}
+	content, _ := p.Pretty()
+	pane.windows = [bodyModes]window{textview.NewView(content), textview.NewView(raw), textview.NewHex(raw)}
+	if p.Kind == payload.Binary { // as text it would be noise
+		pane.windows[decodedBody] = textview.NewHex(content)
+	}
+	return pane
 }
 
 func (p *bodyPane) nextMode() { p.mode = (p.mode + 1) % bodyModes }
 
-// describe says what the body is: its size and what it is made of.
-func (p *bodyPane) describe() string {
-	if p.size == 0 {
-		return "empty"
-	}
-	text := bytesText(p.size)
-	if p.decoded.layers != "" {
-		text += "  " + p.decoded.layers
-	}
-	return text
-}
-
 func (p *bodyPane) setSize(width, height int) {
-	for _, v := range p.texts {
-		v.SetSize(width, height)
+	for _, w := range p.windows {
+		w.SetSize(width, height)
 	}
-	p.hex.SetSize(width, height)
 }
 
-func (p *bodyPane) view() mover {
-	if p.mode == hexBody {
-		return p.hex
-	}
-	return p.texts[p.mode]
-}
-
-func (p *bodyPane) lines() []string {
-	if p.mode == hexBody {
-		return p.hex.Lines()
-	}
-	return p.texts[p.mode].Lines()
-}
+func (p *bodyPane) window() window { return p.windows[p.mode] }

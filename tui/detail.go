@@ -21,7 +21,7 @@ type detail struct {
 
 	name    rowName          // which message is to be shown
 	message *message.Message // what is shown; nil until it is loaded
-	request *request[*message.Message]
+	request *request[loadedMessage]
 	err     error // why the message that is to be shown is not
 
 	facts []line // of the message, wrapped for the pane
@@ -37,6 +37,12 @@ type detail struct {
 type rowName struct {
 	seq int64
 	id  string
+}
+
+// loadedMessage is a message, ready to be shown.
+type loadedMessage struct {
+	message *message.Message
+	body    *bodyPane
 }
 
 var errGone = errors.New("this message is no longer here: it was completed, moved or has expired")
@@ -67,8 +73,12 @@ func (d *detail) load() tea.Cmd {
 	}
 	name, entity := d.name, d.of.entity
 	var cmd tea.Cmd
-	d.request, cmd = ask(d.ctx, func(ctx context.Context) (*message.Message, error) {
-		return readMessage(ctx, peeker, entity, name.seq)
+	d.request, cmd = ask(d.ctx, func(ctx context.Context) (loadedMessage, error) {
+		m, err := readMessage(ctx, peeker, entity, name.seq)
+		if err != nil {
+			return loadedMessage{}, err
+		}
+		return loadedMessage{m, newBodyPane(m)}, nil
 	})
 	return cmd
 }
@@ -88,7 +98,7 @@ func readMessage(ctx context.Context, p backends.Peeker, id backends.EntityID, s
 
 func (d *detail) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case answer[*message.Message]:
+	case answer[loadedMessage]:
 		if msg.from == d.request {
 			d.show(msg.value, msg.err)
 		}
@@ -100,16 +110,15 @@ func (d *detail) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *detail) show(m *message.Message, err error) {
+func (d *detail) show(loaded loadedMessage, err error) {
 	d.err = err
 	if err != nil {
 		return
 	}
-	mode := decodedBody
 	if d.body != nil {
-		mode = d.body.mode
+		loaded.body.mode = d.body.mode
 	}
-	d.message, d.top, d.body = m, 0, newBodyPane(m, mode)
+	d.message, d.body, d.top = loaded.message, loaded.body, 0
 	d.arrange()
 }
 
@@ -128,7 +137,7 @@ func (d *detail) key(msg tea.KeyMsg) tea.Cmd {
 	case key.Matches(msg, d.keys.view):
 		d.body.nextMode()
 		d.arrange()
-	case d.bodyFocused && d.keys.move(msg, d.body.view()):
+	case d.bodyFocused && d.keys.move(msg, d.body.window()):
 	case d.keys.move(msg, d):
 	default:
 		return d.of.actOn(msg, d.keys.actionKeys, d.target())
@@ -273,8 +282,8 @@ func (d *detail) factsPane(width, height int) []string {
 }
 
 func (d *detail) bodyLines(width, height int) []string {
-	out := []string{d.paneHead("BODY", d.body.describe(), d.body.mode.String(), d.bodyFocused, width)}
-	rows := d.body.lines()
+	out := []string{d.paneHead("BODY", d.body.about, d.body.mode.String(), d.bodyFocused, width)}
+	rows := d.body.window().Lines()
 	for i := range height - 1 {
 		text := ""
 		if i < len(rows) {

@@ -11,7 +11,6 @@ import (
 
 	"dlq/export"
 	"dlq/resubmit"
-	"dlq/tui/theme"
 )
 
 // exporting asks for the name of a file and writes messages to it.
@@ -127,12 +126,11 @@ func (u *ui) export(ctx context.Context, t target, path string, f export.Format,
 func (d *exporting) Title() string { return "Export " + d.target.what }
 
 func (d *exporting) View(width, _ int) []line {
-	lines := d.prompt.lines(d.theme, width)
-	out := []line{nil, lines[0], lines[1]}
+	out := append([]line{nil}, d.prompt.lines(d.theme, width)...)
 	if d.target.note != "" {
 		out = append(out, line{{d.target.note, d.theme.Warning}})
 	}
-	return append(out, nil, line{{"The messages stay where they are. The file is readable by you alone.", d.theme.Muted}}, line{{"", theme.Style{}}})
+	return append(out, nil, line{{"The messages stay where they are. The file is readable by you alone.", d.theme.Muted}})
 }
 
 func (d *exporting) Keys() keyMap {

@@ -4,7 +4,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"dlq/backends"
 	"dlq/tui/table"
 	"dlq/tui/theme"
 )
@@ -136,4 +139,18 @@ func (t tableNav) Down(int) { t.Table.Down() }
 // tableStyles are the looks of every table.
 func (u *ui) tableStyles() table.Styles {
 	return table.Styles{Header: u.theme.Muted, Cursor: u.theme.Selected, Marked: u.theme.Marked}
+}
+
+// shortPath writes an entity as the command line reads it too, without a "$".
+func shortPath(id backends.EntityID) string {
+	if id.Sub == backends.DeadLetterQueue {
+		return id.Name + "/dlq"
+	}
+	return id.String()
+}
+
+// upperFirst begins a title.
+func upperFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }

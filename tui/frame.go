@@ -86,6 +86,22 @@ func (f frame) bindings(keys []key.Binding) line {
 	return l
 }
 
+// wrapped sets keys on as many lines as they need.
+func (f frame) wrapped(keys []key.Binding, width int) []line {
+	var lines []line
+	for begin := 0; begin < len(keys); {
+		end := begin + 1
+		for end < len(keys) && f.bindings(keys[begin:end+1]).width() <= width {
+			end++
+		}
+		if l := f.bindings(keys[begin:end]); len(l) > 0 {
+			lines = append(lines, l)
+		}
+		begin = end
+	}
+	return lines
+}
+
 // box draws a dialog: its lines in a border with the title in it and the keys below. It
 // has the height that the content needs, and at most so many lines of content.
 func (f frame) box(title string, content []line, keys []key.Binding, room, height int, border theme.Style) []string {
@@ -94,15 +110,18 @@ func (f frame) box(title string, content []line, keys []key.Binding, room, heigh
 	edge := border.Render("│")
 	title = textview.Truncate(title, width-4)
 	out := []string{line{{"╭─ ", border}, {title, f.theme.Title}, {" " + strings.Repeat("─", width-3-textview.Width(title)) + "╮", border}}.draw(width + 2)}
-	foot := f.bindings(keys)
+	foot := f.wrapped(keys, room)
 	if len(foot) > 0 {
-		height -= 2
+		height -= len(foot) + 1
 	}
 	for _, l := range content[:min(len(content), max(height, 1))] {
 		out = append(out, edge+pad+l.draw(room)+pad+edge)
 	}
 	if len(foot) > 0 {
-		out = append(out, edge+strings.Repeat(" ", width)+edge, edge+pad+foot.draw(room)+pad+edge)
+		out = append(out, edge+strings.Repeat(" ", width)+edge)
+	}
+	for _, l := range foot {
+		out = append(out, edge+pad+l.draw(room)+pad+edge)
 	}
 	return append(out, border.Render("╰"+strings.Repeat("─", width)+"╯"))
 }

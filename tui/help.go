@@ -77,7 +77,7 @@ func (d *helpDialog) block(g keyGroup) []line {
 		if b.Enabled() {
 			out = append(out, line{{name, d.theme.Key}, {b.Help().Desc, d.theme.Muted}})
 		} else {
-			out = append(out, line{{name + b.Help().Desc + " (" + d.why() + ")", d.theme.Muted}})
+			out = append(out, line{{name + b.Help().Desc + " (" + d.whyShort() + ")", d.theme.Muted}})
 		}
 	}
 	return append(out, nil)

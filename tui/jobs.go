@@ -33,11 +33,11 @@ func newJobs(u *ui) *jobs {
 		{Title: right("STARTED", agoWidth), Width: agoWidth},
 		{Title: "KIND", Width: 8},
 		{Title: "STATE", Width: 11},
-		{Title: "FROM", Width: 20, Min: minTextWidth, Flex: true},
+		{Title: "ID", Width: jobIDWidth},
+		{Title: "FROM", Width: minTextWidth, Min: minTextWidth, Flex: true},
 		{Title: right("DONE", countWidth), Width: countWidth},
 		{Title: right("LEFT", countWidth), Width: countWidth},
-		{Title: "LOOK AT", Width: 8},
-		{Title: "ID", Width: jobIDWidth},
+		{Title: "LOOK AT", Width: 7},
 	}, u.tableStyles())
 	s.table.SetRows(s)
 	return s
@@ -225,6 +225,6 @@ func (s *jobs) Row(i int, dst []string) []string {
 	if n := j.Skipped + j.Failed + j.Uncertain; n > 0 {
 		look = "! " + grouped(n)
 	}
-	return append(dst, right(age(s.deps.Now(), j.Started)+" ago", agoWidth), string(j.Kind), string(j.State), j.From.String(),
-		right(grouped(j.Done), countWidth), right(count(j.Left), countWidth), look, j.ID)
+	return append(dst, right(age(s.deps.Now(), j.Started)+" ago", agoWidth), string(j.Kind), string(j.State), j.ID, shortPath(j.From),
+		right(grouped(j.Done), countWidth), right(count(j.Left), countWidth), look)
 }

@@ -12,6 +12,8 @@ const (
 	keyLines     = 1 // what can be pressed; or what is wrong with what is being typed
 	frameLines   = headerLines + contextLines + statusLines + keyLines
 
+	maxProblemLines = 4 // of what is wrong with what is being typed
+
 	// A dialog leaves this much of the screen around it, and is no wider than reads well.
 	dialogMargin   = 2
 	dialogMaxWidth = 100
@@ -39,7 +41,7 @@ const (
 	deadWidth    = 12
 	shareWidth   = 8
 	groupIDWidth = 8
-	jobIDWidth   = 22
+	jobIDWidth   = 9
 	minTextWidth = 12
 	subjectWidth = 18
 	idWidth      = 36 // of a GUID

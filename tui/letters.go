@@ -48,6 +48,7 @@ type letters struct {
 
 	carry  []int64 // sequence numbers to mark again while the list is read anew, ascending
 	anchor int64   // sequence number to put the cursor on while the list is read anew; 0: none
+	place  int     // where the cursor goes until then; negative: where it is
 }
 
 func newLetters(u *ui, id backends.EntityID) *letters {
@@ -108,7 +109,7 @@ func (s *letters) reload() tea.Cmd {
 	}
 	if !s.replace { // a load that brought nothing yet has kept all that is to be carried over
 		s.carry = mergeSeqs(s.carry, s.marked())
-		s.anchor = s.currentSeq()
+		s.anchor, s.place = s.currentSeq(), s.table.Cursor()
 	}
 	s.err, s.loading, s.replace = nil, true, true
 	query, entity := s.query, s.entity
@@ -167,14 +168,16 @@ func (s *letters) take(b batch[rowData]) tea.Cmd {
 		s.replace = false
 		s.rows, s.view, s.tallies, s.unjudged = newRowStore(), nil, nil, 0
 		s.marks.clear()
-		s.table.SetCursor(s.table.Cursor())
 	}
 	before := s.Len()
 	for _, r := range b.items {
 		s.add(r)
 	}
-	// New rows come above the cursor in this order; it stays with its message.
-	if s.newestFirst && before > 0 && s.table.Cursor() > 0 {
+	switch {
+	case s.place >= 0:
+		s.table.SetCursor(s.place)
+	case s.newestFirst && before > 0 && s.table.Cursor() > 0:
+		// New rows come above the cursor in this order; it stays with its message.
 		s.table.SetCursor(s.table.Cursor() + s.Len() - before)
 	}
 	s.settleAnchor(before)
@@ -183,7 +186,7 @@ func (s *letters) take(b batch[rowData]) tea.Cmd {
 	}
 	s.loading, s.err, s.replace = false, b.err, false
 	if b.err == nil {
-		s.loaded, s.carry, s.anchor = s.deps.Now(), nil, 0
+		s.loaded, s.carry, s.anchor, s.place = s.deps.Now(), nil, 0, -1
 	}
 	return nil
 }
@@ -227,7 +230,7 @@ func (s *letters) settleAnchor(before int) {
 		}
 		if s.rows.at(s.at(i)).seq == s.anchor {
 			s.table.SetCursor(i)
-			s.anchor = 0
+			s.anchor, s.place = 0, -1
 			return
 		}
 	}
@@ -326,7 +329,7 @@ func (s *letters) Back() (tea.Cmd, bool) {
 
 func (s *letters) key(msg tea.KeyMsg) tea.Cmd {
 	if s.keys.move(msg, tableNav{s.table}) {
-		s.anchor = 0
+		s.anchor, s.place = 0, -1
 		return nil
 	}
 	switch {

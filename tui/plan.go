@@ -244,8 +244,7 @@ func (d *planDialog) View(width, _ int) []line {
 	}
 	lines = append(lines, d.findings(width)...)
 	if d.prompt != nil {
-		drawn := d.prompt.lines(d.theme, width)
-		lines = append(lines, nil, drawn[0], drawn[1])
+		lines = append(append(lines, nil), d.prompt.lines(d.theme, width)...)
 	}
 	return lines
 }

@@ -39,7 +39,7 @@ func (d *progress) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *progress) Title() string { return d.job.title }
+func (d *progress) Title() string { return upperFirst(d.job.title) }
 
 func (d *progress) View(width, _ int) []line {
 	p := d.job.last

@@ -102,39 +102,43 @@ func commonPrefix(names []string) string {
 	return first
 }
 
-// draw returns the two lines at the foot of the screen.
-func (p *prompt) draw(t theme.Theme, width int) [2]string {
-	lines := p.lines(t, width)
-	return [2]string{lines[0].draw(width), lines[1].draw(width)}
+// draw returns the lines at the foot of the screen.
+func (p *prompt) draw(t theme.Theme, width int) []string {
+	var out []string
+	for _, l := range p.lines(t, width) {
+		out = append(out, l.draw(width))
+	}
+	return out
 }
 
-// lines returns what is typed, and what is to be said about it.
-func (p *prompt) lines(t theme.Theme, width int) [2]line {
+// lines returns what is typed, and below it what is to be said about it.
+func (p *prompt) lines(t theme.Theme, width int) []line {
 	label := p.label + " "
 	text, first := p.edit.line(width-textview.Width(label)-1, t.Selected)
-	input := line{{label, t.Key}}
-	below := line{{p.hint, t.Muted}}
-	if p.problem != "" {
-		below = p.pointed(t, width, textview.Width(label), first)
+	input := append(line{{label, t.Key}}, text...)
+	if p.problem == "" {
+		return []line{input, {{p.hint, t.Muted}}}
 	}
-	return [2]line{append(input, text...), below}
+	return append([]line{input}, p.pointed(t, width, textview.Width(label), first)...)
 }
 
-// pointed puts a caret below the place that is wrong, and the problem beside it on
-// whichever side has room.
-func (p *prompt) pointed(t theme.Theme, width, labelWidth, first int) line {
+// pointed puts a caret below the place that is wrong, and the problem behind it, or where
+// there is no room on the lines below.
+func (p *prompt) pointed(t theme.Theme, width, labelWidth, first int) []line {
 	words := "error: " + p.problem
-	if p.at < first || p.at > len(p.edit.text) {
-		return line{{words, t.Danger}}
+	caret := ""
+	if p.at >= first && p.at <= len(p.edit.text) {
+		caret = strings.Repeat(" ", labelWidth+textview.Width(string(p.edit.text[first:p.at]))) + "^ "
 	}
-	col := labelWidth + textview.Width(string(p.edit.text[first:p.at]))
-	space := func(n int) string { return strings.Repeat(" ", max(n, 0)) }
-	size := textview.Width(words)
-	switch {
-	case col+2+size <= width:
-		return line{{space(col) + "^ " + words, t.Danger}}
-	case size+1 <= col:
-		return line{{space(col-size-1) + words + " ^", t.Danger}}
+	if textview.Width(caret+words) <= width {
+		return []line{{{caret + words, t.Danger}}}
 	}
-	return line{{words, t.Danger}}
+	var lines []line
+	if caret != "" {
+		lines = append(lines, line{{caret, t.Danger}})
+	}
+	for _, row := range wrap(words, width) {
+		lines = append(lines, line{{row, t.Danger}})
+	}
+	return lines[:min(len(lines), maxProblemLines)]
 }

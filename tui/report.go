@@ -47,7 +47,7 @@ func (d *reportDialog) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (d *reportDialog) Title() string { return d.title }
+func (d *reportDialog) Title() string { return upperFirst(d.title) }
 func (d *reportDialog) Danger() bool  { return d.err != nil }
 func (d *reportDialog) Close()        {}
 func (d *reportDialog) Keys() keyMap  { return simpleKeys{d.close} }
@@ -104,7 +104,7 @@ func (d *reportDialog) lines(width int) []line {
 	lines = append(lines, d.items(width, "Failed, still where they were", d.theme.Warning, r.Failed)...)
 	lines = append(lines, d.items(width, "Skipped", d.theme.Warning, r.Skipped)...)
 	lines = append(lines, nil)
-	say(d.theme.Muted, "job "+r.Job+": J shows it again, dlq jobs show "+r.Job+" does so in a shell")
+	say(d.theme.Muted, "job "+r.Job+": J lists it here, and in a shell: dlq jobs show "+r.Job)
 	return lines
 }
 

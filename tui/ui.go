@@ -66,6 +66,14 @@ func (u *ui) why() string {
 	return "this service cannot be browsed without side effects"
 }
 
+// whyShort is why in a word.
+func (u *ui) whyShort() string {
+	if u.deps.ReadOnly {
+		return "read-only"
+	}
+	return "no peek"
+}
+
 // sideEffects is what looking at messages does to them, in words.
 func (u *ui) sideEffects() string {
 	if u.caps.Peek {
