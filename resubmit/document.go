@@ -169,8 +169,7 @@ func ParseDocument(original *message.Message, doc []byte) (*message.Message, err
 	if original.Broker.BodyOmitted {
 		return nil, fmt.Errorf("the body was not loaded, so the message cannot be edited")
 	}
-	p := &documentParser{original: original, out: original.Clone(), kept: map[string][]string{}}
-	p.clear()
+	p := newDocumentParser(original)
 	lines := strings.SplitAfter(string(doc), "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -194,15 +193,25 @@ func ParseDocument(original *message.Message, doc []byte) (*message.Message, err
 type documentParser struct {
 	original, out *message.Message
 	section       string
-	kept          map[string][]string // names seen in a section
+	// lines are those of the original that were not met yet, by section. Met again, a
+	// line stands for its original entry, whatever that holds.
+	lines map[string][]string
+	seen  map[string]bool // section and name of lines that were changed or added
 }
 
-// clear takes off everything that a document shows.
-func (p *documentParser) clear() {
+func newDocumentParser(original *message.Message) *documentParser {
+	p := &documentParser{original: original, out: original.Clone(), seen: map[string]bool{}}
+	p.lines = map[string][]string{
+		headProperties:          propertyLines(original.Properties),
+		headAnnotations:         mapLines(original.Annotations),
+		headDeliveryAnnotations: mapLines(original.DeliveryAnnotations),
+		headFooter:              mapLines(original.Footer),
+	}
 	for _, f := range documentFields {
 		_ = f.set(p.out, nil) // removing never fails
 	}
 	p.out.Properties, p.out.Annotations, p.out.DeliveryAnnotations, p.out.Footer = nil, nil, nil, nil
+	return p
 }
 
 func (p *documentParser) line(line string) error {
@@ -210,35 +219,78 @@ func (p *documentParser) line(line string) error {
 	case line == "" || line[0] == '#':
 		return nil
 	case line[0] == '[':
-		switch line {
-		case headProperties, headAnnotations, headDeliveryAnnotations, headFooter:
-			p.section = line
+		if _, ok := p.lines[line]; !ok {
+			return fmt.Errorf("%q is no section; there are %s %s %s %s %s", line, headProperties, headAnnotations,
+				headDeliveryAnnotations, headFooter, headBody)
+		}
+		p.section = line
+		return nil
+	}
+	if p.section != "" {
+		if i := slices.Index(p.lines[p.section], line); i >= 0 {
+			p.lines[p.section][i] = "" // no line is empty: it is met
+			p.keep(i)
 			return nil
 		}
-		return fmt.Errorf("%q is no section; there are %s %s %s %s %s", line, headProperties, headAnnotations,
-			headDeliveryAnnotations, headFooter, headBody)
 	}
 	e, err := parseEntry(line)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(p.kept[p.section], e.name) {
+	key := p.section + e.name
+	if p.seen[key] || p.holds(e.name) {
 		return fmt.Errorf("%q is there twice", e.name)
 	}
-	if e.text != keepMark { // an AMQP map may hold a key twice, and then keeps both
-		p.kept[p.section] = append(p.kept[p.section], e.name)
+	p.seen[key] = true
+	if p.section == "" {
+		return p.field(line, e)
 	}
+	v, err := e.value(message.KindString)
+	if err != nil {
+		return err
+	}
+	if p.section == headProperties {
+		p.out.Properties = append(p.out.Properties, message.Attribute{Name: e.name, Value: v})
+		return nil
+	}
+	to, _ := p.maps()
+	*to = append(*to, message.Pair{Key: message.Symbol(e.name), Value: v})
+	return nil
+}
+
+// keep takes entry i of the section from the original.
+func (p *documentParser) keep(i int) {
+	if p.section == headProperties {
+		p.out.Properties = append(p.out.Properties, p.original.Properties[i])
+		return
+	}
+	to, from := p.maps()
+	*to = append(*to, from[i])
+}
+
+// holds reports whether the section has that name already.
+func (p *documentParser) holds(name string) bool {
 	switch p.section {
+	case "":
+		return false // a field overwrites itself; seen knows
 	case headProperties:
-		return p.property(line, e)
-	case headAnnotations:
-		return p.pair(line, e, &p.out.Annotations, p.original.Annotations)
-	case headDeliveryAnnotations:
-		return p.pair(line, e, &p.out.DeliveryAnnotations, p.original.DeliveryAnnotations)
-	case headFooter:
-		return p.pair(line, e, &p.out.Footer, p.original.Footer)
+		_, ok := p.out.Properties.Get(name)
+		return ok
 	}
-	return p.field(line, e)
+	to, _ := p.maps()
+	_, ok := to.Get(message.Symbol(name))
+	return ok
+}
+
+// maps returns the map that the section stands for, of the result and of the original.
+func (p *documentParser) maps() (to *message.Map, from message.Map) {
+	switch p.section {
+	case headAnnotations:
+		return &p.out.Annotations, p.original.Annotations
+	case headDeliveryAnnotations:
+		return &p.out.DeliveryAnnotations, p.original.DeliveryAnnotations
+	}
+	return &p.out.Footer, p.original.Footer
 }
 
 func (p *documentParser) field(line string, e entry) error {
@@ -262,38 +314,6 @@ func (p *documentParser) field(line string, e entry) error {
 	}
 	return fmt.Errorf("%q is no field of a message; application properties stand below %s, and the fields are %s",
 		e.name, headProperties, strings.Join(names, " "))
-}
-
-func (p *documentParser) property(line string, e entry) error {
-	for _, a := range p.original.Properties {
-		if a.Name == e.name && formatEntry(a.Name, message.KindString, a.Value) == line {
-			p.out.Properties = append(p.out.Properties, a)
-			return nil
-		}
-	}
-	v, err := e.value(message.KindString)
-	if err == nil {
-		p.out.Properties = append(p.out.Properties, message.Attribute{Name: e.name, Value: v})
-	}
-	return err
-}
-
-func (p *documentParser) pair(line string, e entry, to *message.Map, original message.Map) error {
-	for i, text := range mapLines(original) {
-		// Each original entry is taken once, in order, when several look the same.
-		used := slices.ContainsFunc(*to, func(q message.Pair) bool {
-			return message.EqualValues(q.Key, original[i].Key) && message.EqualValues(q.Value, original[i].Value)
-		})
-		if text == line && !used {
-			*to = append(*to, original[i])
-			return nil
-		}
-	}
-	v, err := e.value(message.KindString)
-	if err == nil {
-		*to = append(*to, message.Pair{Key: message.Symbol(e.name), Value: v})
-	}
-	return err
 }
 
 // body reads everything from the first [body] line on. at is the number of that line.
