@@ -57,7 +57,7 @@ func (a *app) command(ab about, args cobra.PositionalArgs, run func(c *cobra.Com
 func exitStatus(codes []exitCode) string {
 	var b strings.Builder
 	for _, c := range append(append([]exitCode{exitDone}, codes...), exitInterrupted) {
-		fmt.Fprintf(&b, "%d  %s\n", int(c), c)
+		fmt.Fprintf(&b, "%3d  %s\n", int(c), c)
 	}
 	return b.String()
 }
@@ -103,13 +103,11 @@ func (a *app) printHelp(c *cobra.Command) {
 		text = strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
 	}
 	a.printf("%s\n\n%s\n  %s\n", text, a.paint(bold, "Usage"), useLine(c))
-	if c.HasAvailableSubCommands() {
-		a.printf("\n%s\n", a.paint(bold, "Commands"))
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
-				a.printf("  %-12s %s\n", sub.Name(), sub.Short)
-			}
-		}
+	for _, g := range c.Groups() {
+		a.printCommands(g.Title, c, g.ID)
+	}
+	if len(c.Groups()) == 0 {
+		a.printCommands("Commands", c, "")
 	}
 	a.printFlags("Flags", c.LocalFlags())
 	a.printFlags("Everywhere", c.InheritedFlags())
@@ -125,6 +123,20 @@ func (a *app) printHelp(c *cobra.Command) {
 	}
 }
 
+// printCommands lists the commands below c that belong to a group.
+func (a *app) printCommands(title string, c *cobra.Command, group string) {
+	for _, sub := range c.Commands() {
+		if !sub.IsAvailableCommand() || sub.GroupID != group {
+			continue
+		}
+		if title != "" {
+			a.printf("\n%s\n", a.paint(bold, title))
+			title = ""
+		}
+		a.printf("  %-12s %s\n", sub.Name(), sub.Short)
+	}
+}
+
 func (a *app) printFlags(title string, flags *pflag.FlagSet) {
 	if flags.HasAvailableFlags() {
 		a.printf("\n%s\n%s", a.paint(bold, title), flags.FlagUsagesWrapped(max(a.width, 0)))
@@ -133,5 +145,5 @@ func (a *app) printFlags(title string, flags *pflag.FlagSet) {
 
 // indent moves every line two columns to the right.
 func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }

@@ -93,7 +93,7 @@ func roffFlags(b *bytes.Buffer, title string, flags *pflag.FlagSet) {
 // roffBlock writes a section whose lines stand as they are.
 func roffBlock(b *bytes.Buffer, title, text string) {
 	if text != "" {
-		fmt.Fprintf(b, ".SH %s\n.nf\n%s\n.fi\n", title, roff(strings.TrimSpace(text)))
+		fmt.Fprintf(b, ".SH %s\n.nf\n%s\n.fi\n", title, roff(strings.TrimRight(text, "\n")))
 	}
 }
 

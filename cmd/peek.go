@@ -9,6 +9,7 @@ import (
 
 	"dlq/backends/message"
 	"dlq/export"
+	"dlq/resubmit"
 )
 
 type peekOptions struct {
@@ -70,8 +71,19 @@ func (a *app) deadLetterColumns() []column[*message.Message] {
 		seqColumn(), a.ageColumn(),
 		{title: "REASON", cell: (*message.Message).DeadLetterReason, colour: func(*message.Message) string { return yellow }},
 		idColumn(), sizeColumn(),
-		{title: "DESCRIPTION", cell: (*message.Message).DeadLetterDescription},
+		{title: "CAUSE", cell: cause},
 	}
+}
+
+// cause returns the description of a dead letter. Where the broker gave it up after too many
+// deliveries it says nothing, and the consumer's exception is shown if the headers have one.
+func cause(m *message.Message) string {
+	if m.DeadLetterReason() == "MaxDeliveryCountExceeded" {
+		if detail := resubmit.SignatureOf(m).Detail; detail != "" {
+			return detail
+		}
+	}
+	return m.DeadLetterDescription()
 }
 
 func (a *app) receivedColumns() []column[*message.Message] {

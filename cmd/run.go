@@ -65,21 +65,24 @@ Without a command it opens the terminal UI.`,
 		effects: "none by itself",
 		exits:   []exitCode{exitFailed, exitUsage},
 	}, unknownCommand, func(c *cobra.Command, _ []string) error { return runRoot(c.Context(), a) })
-	root.PersistentFlags().StringVarP(&a.conn, "conn", "c", "", "connection `NAME|URL` (default $DLQ_CONN, else local:)")
+	root.PersistentFlags().StringVarP(&a.conn, "conn", "c", "", "connection, as a `NAME|URL` (default $DLQ_CONN, else local:)")
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { a.printHelp(c) })
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fail(exitUsage, c.CommandPath()+" --help shows the flags", "%w", err)
 	})
 	root.SetHelpCommand(newHelpCommand(a))
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(
-		newTUICommand(a), newDemoCommand(a),
-		newListCommand(a), newPeekCommand(a), newShowCommand(a), newGroupsCommand(a),
-		newEditCommand(a), newResubmitCommand(a), newCompleteCommand(a), newPurgeCommand(a),
-		newExportCommand(a), newImportCommand(a), newSendCommand(a), newReceiveCommand(a),
-		newJobsCommand(a),
-		newCompletionCommand(a), newManCommand(a), newVersionCommand(a),
-	)
+	add := func(title string, commands ...*cobra.Command) {
+		root.AddGroup(&cobra.Group{ID: title, Title: title})
+		for _, c := range commands {
+			c.GroupID = title
+		}
+		root.AddCommand(commands...)
+	}
+	add("Look", newTUICommand(a), newDemoCommand(a), newListCommand(a), newPeekCommand(a), newShowCommand(a), newGroupsCommand(a))
+	add("Act", newResubmitCommand(a), newEditCommand(a), newCompleteCommand(a), newPurgeCommand(a), newJobsCommand(a))
+	add("Files and messages", newExportCommand(a), newImportCommand(a), newSendCommand(a), newReceiveCommand(a))
+	add("More", newCompletionCommand(a), newManCommand(a), newVersionCommand(a))
 	return root
 }
 

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,9 +56,6 @@ type selectionFlags struct {
 	session string
 }
 
-// selectionNames are the flags of a selection, for checking what was given.
-var selectionNames = [...]string{"where", "text", "reason", "jq", "group", "id", "seq", "since", "until", "session", "limit", "all"}
-
 func (s *selectionFlags) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Where, "where", "", "keep what makes `EXPR` true (dlq help selection)")
 	fs.StringVar(&s.Text, "text", "", "keep what holds all these `WORDS` in body, reason, description, ID or subject")
@@ -68,6 +64,7 @@ func (s *selectionFlags) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Group, "group", "", "keep one failure signature, by its `ID` in dlq groups")
 	fs.StringArrayVar(&s.IDs, "id", nil, "keep the message with this `ID` (repeatable)")
 	fs.Int64SliceVar(&s.Seqs, "seq", nil, "keep the message with this sequence `NUMBER` (repeatable)")
+	fs.Lookup("seq").DefValue = "" // pflag would show "[]"
 	fs.StringVar(&s.Since, "since", "", "keep what was enqueued at this `TIME` or later, or within an age such as 2h")
 	fs.StringVar(&s.Until, "until", "", "keep what was enqueued before this `TIME`, or is older than an age")
 	fs.StringVar(&s.session, "session", "", "keep one session, by its `ID`")
@@ -102,11 +99,7 @@ func narrowed(s resubmit.Selection, verb string) error {
 	if !s.Empty() {
 		return nil
 	}
-	flags := make([]string, len(selectionNames))
-	for i, n := range selectionNames {
-		flags[i] = "--" + n
-	}
-	return fail(exitUsage, "select with "+strings.Join(flags, " "), "nothing is selected, so nothing was %s", verb)
+	return fail(exitUsage, "--all means all; dlq help selection shows how to select", "nothing is selected, so nothing was %s", verb)
 }
 
 // completeEntity offers the names of entities to the shell.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,7 +79,7 @@ func (a *app) printMessage(id backends.EntityID, m *message.Message) {
 	}
 	a.printSection("broker", a.brokerFields(m))
 	a.printSection("message", headerFields(m))
-	a.printSection("application properties", attributeFields(m.Properties))
+	a.printSection("application properties", attributeFields(ownProperties(m)))
 	a.printSection("annotations", mapFields(m.Annotations))
 	a.printSection("delivery annotations", mapFields(m.DeliveryAnnotations))
 	a.printSection("footer", mapFields(m.Footer))
@@ -89,8 +90,8 @@ func (a *app) printMessage(id backends.EntityID, m *message.Message) {
 // field is one line of a section.
 type field struct{ name, text string }
 
-// fieldWidth is the column at which values begin, unless a name is longer.
-const fieldWidth = 24
+// maxFieldName bounds the column of names: a longer one pushes its value aside.
+const maxFieldName = 40
 
 // printHeading writes a heading, which is sanitised before it is coloured.
 func (a *app) printHeading(text string) {
@@ -104,12 +105,16 @@ func (a *app) printSection(title string, fields []field) {
 	}
 	a.out.WriteByte('\n')
 	a.printHeading(title)
+	width := 0
+	for _, f := range fields {
+		width = max(width, min(textview.Width(f.name), maxFieldName))
+	}
 	for _, f := range fields {
 		lines := textview.SanitiseLines(f.text)
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
-		name := textview.Pad(f.name, max(fieldWidth, textview.Width(f.name)))
+		name := textview.Pad(f.name, max(width, textview.Width(f.name)))
 		for _, line := range lines {
 			a.out.WriteString("  " + strings.TrimRight(name+"  "+line, " ") + "\n")
 			name = strings.Repeat(" ", textview.Width(name))
@@ -175,6 +180,16 @@ func headerFields(m *message.Message) []field {
 	when("absolute expiry", m.AbsoluteExpiry)
 	when("scheduled for", m.ScheduledEnqueueTime)
 	return out
+}
+
+// ownProperties are the application properties without those that are shown as the reason.
+func ownProperties(m *message.Message) message.Properties {
+	own := slices.Clone(m.Properties)
+	if m.DeadLetterReason() != "" {
+		own.Delete(message.DeadLetterReasonProperty)
+		own.Delete(message.DeadLetterDescriptionProperty)
+	}
+	return own
 }
 
 // attributeFields writes typed values; a string, which most are, without its type.
