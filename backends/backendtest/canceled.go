@@ -157,10 +157,8 @@ func contextReceiveDeferred(f *fixture) {
 		if err != nil {
 			return err
 		}
-		s := f.sweep(l)
-		defer s.release()
 		_, err = l.Next(ctx)
-		return err
+		return errors.Join(err, l.Release(f.ctx))
 	})
 	s := f.leaseDeferred(id, seq)
 	s.settle(complete, s.next())

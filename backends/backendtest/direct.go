@@ -120,7 +120,11 @@ func directAbandon(f *fixture) {
 	o := abandon
 	o.Set = []message.Attribute{{Name: "seen", Value: message.Bool(true)}}
 	f.settleDirect(id, o, seqs[0])
-	for _, m := range f.drain(id) {
+	msgs := f.drain(id)
+	if len(msgs) != 2 {
+		f.Errorf("one of two messages was abandoned, and there are %d", len(msgs))
+	}
+	for _, m := range msgs {
 		_, seen := m.Properties.Get("seen")
 		if seen != (string(m.Body.Bytes()) == "a") {
 			f.Errorf("%s has the property: %v", describe(m), seen)

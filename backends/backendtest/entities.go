@@ -218,13 +218,13 @@ func capabilities(f *fixture) {
 		{"create", probed.CreateQueue, func(b backends.Decorator) error { return b.CreateQueue(f.ctx, id.Name) }},
 		{"purge", probed.Purge, func(b backends.Decorator) error { _, err := b.Purge(f.ctx, id); return err }},
 	} {
-		for how, b := range map[string]backends.Decorator{"": decorated, " through two decorators": {Backend: decorated}} {
+		for depth, b := range []backends.Decorator{decorated, {Backend: decorated}} {
 			err := c.call(b)
 			if c.has && errors.Is(err, errors.ErrUnsupported) {
-				f.Errorf("%s%s is probed, and answers %v", c.name, how, err)
+				f.Errorf("%s is probed, and answers through %d decorators: %v", c.name, depth+1, err)
 			}
 			if !c.has && !(errors.Is(err, errors.ErrUnsupported) && backends.IsCode(err, backends.Unsupported)) {
-				f.Errorf("%s%s is not probed, and answers %v, want errors.ErrUnsupported with its code", c.name, how, err)
+				f.Errorf("%s is not probed, and answers through %d decorators: %v, want errors.ErrUnsupported with its code", c.name, depth+1, err)
 			}
 		}
 	}

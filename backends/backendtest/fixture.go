@@ -140,7 +140,7 @@ func (s *sweep) settle(o backends.Outcome, msgs ...*message.Message) {
 
 func (s *sweep) release() {
 	s.f.Helper()
-	if err := s.Release(s.f.ctx); err != nil {
+	if err := s.f.promptly("release", func() error { return s.Release(s.f.ctx) }); err != nil {
 		s.f.Fatalf("release: %v", err)
 	}
 }

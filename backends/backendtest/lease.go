@@ -214,9 +214,7 @@ func leaseRelease(f *fixture) {
 	s.settle(complete, s.next())
 	s.rest()
 	f.holds(id) // held by s
-	if err := f.promptly("release", func() error { return s.Release(f.ctx) }); err != nil {
-		f.Fatalf("release: %v", err)
-	}
+	s.release()
 	other := f.lease(id, backends.LeaseOptions{})
 	free := other.rest()
 	if len(free) != 2 {
@@ -228,9 +226,7 @@ func leaseRelease(f *fixture) {
 		}
 	}
 	// Again: nothing happens, not to those who hold the messages now either.
-	if err := f.promptly("release again", func() error { return s.Release(f.ctx) }); err != nil {
-		f.Errorf("release again: %v", err)
-	}
+	s.release()
 	other.settle(complete, free...)
 }
 

@@ -52,11 +52,13 @@ func concurrency(f *fixture) {
 					return
 				}
 				mu.Lock()
+				twice := false
 				for _, body := range bodies(msgs) {
 					seen[body]++
+					twice = twice || seen[body] > 1
 				}
 				mu.Unlock()
-				if last && len(msgs) == 0 {
+				if twice || last && len(msgs) == 0 {
 					return
 				}
 				runtime.Gosched()
