@@ -182,16 +182,16 @@ func carrySections(f *fixture) {
 	specimens := []specimen{
 		{"", &message.Message{}},
 		{"Durable", &message.Message{Durable: true}},
-		{"Priority", &message.Message{Priority: ptr(uint8(0))}},
-		{"Priority", &message.Message{Priority: ptr(uint8(9))}},
+		{"Priority", &message.Message{Priority: new(uint8(0))}},
+		{"Priority", &message.Message{Priority: new(uint8(9))}},
 		{"TTL", &message.Message{TTL: &day}},
 		{"FirstAcquirer", &message.Message{FirstAcquirer: true}},
 		{"UserID", &message.Message{UserID: []byte{}}},
 		{"UserID", &message.Message{UserID: []byte{0xff, 0}}},
-		{"AbsoluteExpiry", &message.Message{AbsoluteExpiry: ptr(at.Add(1000 * day))}},
+		{"AbsoluteExpiry", &message.Message{AbsoluteExpiry: new(at.Add(1000 * day))}},
 		{"Created", &message.Message{Created: &at}},
-		{"GroupSequence", &message.Message{GroupSequence: ptr(uint32(0))}},
-		{"GroupSequence", &message.Message{GroupSequence: ptr(uint32(math.MaxUint32))}},
+		{"GroupSequence", &message.Message{GroupSequence: new(uint32(0))}},
+		{"GroupSequence", &message.Message{GroupSequence: new(uint32(math.MaxUint32))}},
 	}
 	for _, s := range []string{"", "some text, é"} {
 		specimens = append(specimens,
@@ -212,10 +212,10 @@ func richMessage() *message.Message {
 	return &message.Message{
 		ID:            message.String("3f0c"),
 		CorrelationID: message.String("checkout-17"),
-		Subject:       ptr("OrderPlaced"),
-		ContentType:   ptr("application/json"),
-		ReplyTo:       ptr("replies"),
-		TTL:           ptr(72 * time.Hour),
+		Subject:       new("OrderPlaced"),
+		ContentType:   new("application/json"),
+		ReplyTo:       new("replies"),
+		TTL:           new(72 * time.Hour),
 		Properties: message.Properties{
 			{Name: "tenant", Value: message.String("eu-1")},
 			{Name: "attempt", Value: message.Int(3)},

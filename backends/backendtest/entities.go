@@ -73,7 +73,7 @@ func entitiesCounts(f *fixture) {
 	check("with four dead letters", backends.Counts{DeadLetter: 4})
 	f.deferred(id, text("e"))
 	later := text("s")
-	later.ScheduledEnqueueTime = ptr(f.h.Now().Add(farOff))
+	later.ScheduledEnqueueTime = new(f.h.Now().Add(farOff))
 	f.send(id, text("a"), text("b"), later)
 	s := f.lease(id, backends.LeaseOptions{})
 	locked := s.next()

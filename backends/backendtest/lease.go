@@ -189,7 +189,7 @@ func leaseSession(f *fixture) {
 	for _, body := range []string{"a", "b", "c"} {
 		m := text(body)
 		if body != "a" {
-			m.SessionID = ptr(map[string]string{"b": session, "c": "customer-2"}[body])
+			m.SessionID = new(map[string]string{"b": session, "c": "customer-2"}[body])
 		}
 		f.send(id, m)
 	}

@@ -96,7 +96,7 @@ func moveEdited(f *fixture) {
 	dlq, letter := f.deadLetter(from, richMessage())
 	as := letter.Clone()
 	as.Body = message.DataBody([]byte("corrected"))
-	as.Subject = ptr("Corrected")
+	as.Subject = new("Corrected")
 	as.Properties = message.Properties{{Name: "attempt", Value: message.Int(4)}}
 	as.ID = message.UUID{1}
 	f.move(dlq, backends.Move{Seq: letter.Broker.SequenceNumber, To: to, As: as})
@@ -267,7 +267,7 @@ func moveLater(f *fixture) {
 	from, to := f.queue(), f.queue()
 	seq := f.sent(from, text("a"))[0]
 	as := text("a")
-	as.ScheduledEnqueueTime = ptr(f.h.Now().Add(10 * time.Minute))
+	as.ScheduledEnqueueTime = new(f.h.Now().Add(10 * time.Minute))
 	f.move(from, backends.Move{Seq: seq, To: to, As: as})
 	f.holds(from)
 	f.holds(to)

@@ -289,7 +289,7 @@ func peekMutants() []mutant {
 			fault: sending(func(m *message.Message) { m.ScheduledEnqueueTime = nil })},
 		{name: "delivers too late", caught: []string{"schedule/until-due"}, fault: sending(func(m *message.Message) {
 			if m.ScheduledEnqueueTime != nil {
-				m.ScheduledEnqueueTime = ptr(m.ScheduledEnqueueTime.Add(time.Hour))
+				m.ScheduledEnqueueTime = new(m.ScheduledEnqueueTime.Add(time.Hour))
 			}
 		})},
 		{name: "delivers what is scheduled as scheduled", caught: []string{"schedule/until-due"},

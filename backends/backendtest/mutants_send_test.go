@@ -278,7 +278,7 @@ func carryMutants() []mutant {
 		})},
 		{name: "fills in what is absent", caught: []string{"carry/sections"}, fault: sending(func(m *message.Message) {
 			if m.Priority == nil {
-				m.Priority = ptr(uint8(4))
+				m.Priority = new(uint8(4))
 			}
 		})},
 	}

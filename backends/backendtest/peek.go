@@ -66,7 +66,7 @@ func (f *fixture) mixture() (backends.EntityID, *sweep) {
 	id := f.queue()
 	f.deferred(id, text("deferred"))
 	later := text("scheduled")
-	later.ScheduledEnqueueTime = ptr(f.h.Now().Add(farOff))
+	later.ScheduledEnqueueTime = new(f.h.Now().Add(farOff))
 	f.send(id, text("locked"), later, text("active"))
 	s := f.lease(id, backends.LeaseOptions{Max: 1})
 	if got := s.next(); string(got.Body.Bytes()) != "locked" {
@@ -242,9 +242,9 @@ func scheduleCases() []testCase {
 func scheduleUntilDue(f *fixture) {
 	id := f.queue()
 	later := text("later")
-	later.ScheduledEnqueueTime = ptr(f.h.Now().Add(10 * time.Minute).UTC().Truncate(time.Millisecond))
+	later.ScheduledEnqueueTime = new(f.h.Now().Add(10 * time.Minute).UTC().Truncate(time.Millisecond))
 	past := text("past")
-	past.ScheduledEnqueueTime = ptr(f.h.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond))
+	past.ScheduledEnqueueTime = new(f.h.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond))
 	err := f.b.Send(f.ctx, id, []*message.Message{later})
 	if backends.IsCode(err, backends.NotCarried) {
 		f.Skip("the service cannot schedule")
