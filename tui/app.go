@@ -73,7 +73,7 @@ func (a *app) top() screen { return a.stack[len(a.stack)-1] }
 func (a *app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.KeyMsg:
-		return a, a.key(msg)
+		return a, a.keys(msg)
 	case tea.WindowSizeMsg:
 		a.resize(msg.Width, msg.Height)
 	case pushMsg:
@@ -138,6 +138,24 @@ func (a *app) setDialog(d dialog) {
 		a.dialog.Close()
 	}
 	a.dialog = d
+}
+
+// keys takes apart what arrived in one read: a key that is held down, or typed ahead on a
+// slow line, comes as several characters at once. A paste is one text for a line that is
+// being typed, and nothing elsewhere: pasted characters must not act.
+func (a *app) keys(msg tea.KeyMsg) tea.Cmd {
+	typing := a.top().Prompt() != nil || a.dialog != nil
+	switch {
+	case msg.Paste && !typing:
+		return notify(info, "pasted text does nothing here; / opens a line to paste into")
+	case msg.Paste, msg.Type != tea.KeyRunes, len(msg.Runes) < 2:
+		return a.key(msg)
+	}
+	var cmds []tea.Cmd
+	for _, r := range msg.Runes {
+		cmds = append(cmds, a.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+	}
+	return tea.Batch(cmds...)
 }
 
 // key gives a key to whoever has the keyboard: the dialog, the line that is being typed,

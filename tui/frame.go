@@ -32,7 +32,10 @@ func (f frame) header(conn string, crumbs []string, badge line) string {
 
 // context is the line below: what the screen shows.
 func (f frame) context(left, right line) string {
-	return spread(f.width, append(plain(" "), left...), append(right, seg{text: " "}))
+	// The right side is what an action would rely on: a long filter gives way to it.
+	right = append(right, seg{text: " "})
+	left = append(plain(" "), left...).fit(f.width - right.width() - 1)
+	return spread(f.width, left, right)
 }
 
 // status is the line for what happened and what is under way.

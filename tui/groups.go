@@ -43,18 +43,29 @@ type groupChosenMsg struct {
 
 func newGroups(u *ui, of *letters) *groups {
 	s := &groups{ui: u, of: of, keys: newGroupsKeys(u.deps.ReadOnly)}
-	s.table = table.New([]table.Column{
-		{Title: right("COUNT", countWidth), Width: countWidth},
-		{Title: "SHARE", Width: shareWidth},
-		{Title: right("FIRST", ageWidth), Width: ageWidth},
-		{Title: right("LAST", ageWidth), Width: ageWidth},
-		{Title: "REASON", Width: reasonWidth, Min: minReasonWidth},
-		{Title: "WHAT HAPPENED", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
-		{Title: "ID", Width: groupIDWidth},
-	}, u.tableStyles())
+	s.table = table.New(s.columns(), u.tableStyles())
 	s.table.SetCellStyle(s.look)
 	s.table.SetRows(s)
 	return s
+}
+
+// columns leaves out what is there to look at where there is no room to spare.
+func (s *groups) columns() []table.Column {
+	share, reason := shareWidth, reasonWidth
+	if s.width < roomyWidth {
+		share, reason = 0, minReasonWidth
+	}
+	columns := []table.Column{
+		{Title: right("COUNT", countWidth-2), Width: countWidth - 2},
+		{Title: right("FIRST", ageWidth), Width: ageWidth},
+		{Title: right("LAST", ageWidth), Width: ageWidth},
+		{Title: "REASON", Width: reason},
+		{Title: "WHAT HAPPENED", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
+	}
+	if share > 0 {
+		columns = append(columns, table.Column{Title: "SHARE", Width: share}, table.Column{Title: "ID", Width: groupIDWidth})
+	}
+	return columns
 }
 
 func (s *groups) Init() tea.Cmd {
@@ -130,15 +141,30 @@ func (s *groups) target(g groupCount) target {
 
 func (s *groups) SetSize(width, height int) {
 	s.width = width
-	s.table.SetSize(width, height)
+	s.table.SetColumns(s.columns())
+	s.table.SetSize(width, height-previewLines)
 }
 
 func (s *groups) View() []string {
 	lines := strings.Split(s.table.View(), "\n")
 	if len(s.all) == 0 {
 		hint{"There is nothing to group.", "q goes back"}.over(lines, s.width, s.theme)
+		return lines
 	}
-	return lines
+	return append(lines, s.preview(s.all[s.table.Cursor()])...)
+}
+
+// preview is the signature under the cursor, whole.
+func (s *groups) preview(g groupCount) []string {
+	head := line{{" " + g.ID + " ", s.theme.Muted}, {cmp.Or(g.Reason, "(no reason)"), s.theme.Accent}}
+	out := []string{s.theme.Muted.Render(strings.Repeat("─", s.width)), head.draw(s.width)}
+	for _, row := range wrap(cmp.Or(g.Detail, "(no description)"), s.width-2) {
+		if len(out) == previewLines {
+			break
+		}
+		out = append(out, plain(" "+row).draw(s.width))
+	}
+	return out
 }
 
 func (s *groups) Crumb() string { return "groups" }
@@ -154,7 +180,20 @@ func (s *groups) Context() (left, rightSide line) {
 	return left, line{{s.sideEffects(), s.theme.Muted}}
 }
 
-func (s *groups) Status() line          { return s.of.Status() }
+func (s *groups) Status() line {
+	if s.of.loading {
+		return s.of.Status()
+	}
+	if s.Len() == 0 {
+		return nil
+	}
+	order := ", most frequent first"
+	if s.newestFirst {
+		order = ", latest first"
+	}
+	return line{{s.table.Position() + order, s.theme.Muted}}
+}
+
 func (s *groups) Keys() keyMap          { return s.keys }
 func (s *groups) Prompt() *prompt       { return nil }
 func (s *groups) Back() (tea.Cmd, bool) { return nil, false }
@@ -172,17 +211,17 @@ func (s *groups) Row(i int, dst []string) []string {
 		return right(age(s.deps.Now(), time.UnixMilli(ms)), ageWidth)
 	}
 	detail := cmp.Or(g.Detail, "(no description)")
-	return append(dst, right(grouped(g.n), countWidth), bar(g.n, s.total, shareWidth),
-		since(g.first), since(g.last), cmp.Or(g.Reason, "(no reason)"), detail, g.ID)
+	return append(dst, right(grouped(g.n), countWidth-2), since(g.first), since(g.last),
+		cmp.Or(g.Reason, "(no reason)"), detail, bar(g.n, s.total, shareWidth), g.ID)
 }
 
 func (s *groups) look(_, column int) theme.Style {
 	switch column {
-	case 1:
+	case 0, 5:
 		return s.theme.Danger
-	case 2, 3, 6:
+	case 1, 2, 6:
 		return s.theme.Muted
-	case 4:
+	case 3:
 		return s.theme.Accent
 	}
 	return theme.Style{}

@@ -202,7 +202,7 @@ func (s *jobs) Status() line {
 		return line{{"error: " + oneLine(s.err), s.theme.Danger}}
 	}
 	if i := s.table.Cursor(); i < len(s.all) {
-		return line{{cmp.Or(s.all[i].Err, s.all[i].Selection, s.all[i].Command), s.theme.Muted}}
+		return line{{cmp.Or(s.all[i].Err, s.all[i].Command, s.all[i].Selection), s.theme.Muted}}
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ const (
 	factLabelWidth  = 16
 	factIndent      = 2 // of a value below its name
 
+	previewLines = 6 // of the signature below the list of groups
+
 	// Columns of tables.
 	seqWidth     = 3 // at least; it grows with the numbers
 	ageWidth     = 5
@@ -48,6 +50,7 @@ const (
 
 	reasonWidth, minReasonWidth = 24, 18 // of MaxDeliveryCountExceeded
 	roomyWidth                  = 100    // from here on a reason is not cut
+	wideWidth                   = 180    // from here on there is room for the id
 	minDescriptionWidth         = 22
 )
 
@@ -64,13 +67,13 @@ func dialogSize(width, height int) (w, h int) {
 }
 
 // panes divides the detail screen: beside each other where there is room, else one above
-// the other with two thirds of the height for the one that has the focus.
+// the other with more of the height for the one that has the focus.
 func panes(width, height int, bodyFocused bool) (sideBySide bool, first, second int) {
 	if width >= sideBySideWidth {
 		first = (width - paneGap) * 2 / 5
 		return true, first, width - paneGap - first
 	}
-	first = height * 2 / 3
+	first = height * 11 / 20
 	if bodyFocused {
 		first = height / 3
 	}

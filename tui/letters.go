@@ -84,16 +84,21 @@ func (s *letters) columns() []table.Column {
 	if s.width < roomyWidth {
 		reason = minReasonWidth
 	}
-	return []table.Column{
+	columns := []table.Column{
 		{Title: right("SEQ", s.seqCells), Width: s.seqCells},
 		{Title: right("AGE", ageWidth), Width: ageWidth},
 		{Title: "REASON", Width: reason, Min: minReasonWidth},
-		{Title: "DESCRIPTION", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
+		{Title: "WHAT HAPPENED", Width: minDescriptionWidth, Min: minDescriptionWidth, Flex: true},
 		{Title: "TRIES", Width: triesWidth},
 		{Title: right("SIZE", sizeWidth), Width: sizeWidth},
-		{Title: "SUBJECT", Width: subjectWidth},
-		{Title: "ID", Width: idWidth},
 	}
+	if s.width >= sideBySideWidth {
+		columns = append(columns, table.Column{Title: "SUBJECT", Width: subjectWidth})
+	}
+	if s.width >= wideWidth {
+		columns = append(columns, table.Column{Title: "ID", Width: idWidth})
+	}
+	return columns
 }
 
 func (s *letters) Init() tea.Cmd { return s.reload() }

@@ -41,7 +41,7 @@ func (s *letters) Crumb() string {
 	return s.entity.Name + " › " + entityTitle(s.entity)
 }
 
-// Context says what is shown of how much, by which filter, in which order.
+// Context says what is shown of how much, and by which filter.
 func (s *letters) Context() (left, right line) {
 	total := int64(s.rows.Len())
 	if s.query != nil {
@@ -55,15 +55,17 @@ func (s *letters) Context() (left, right line) {
 	if s.marks.n > 0 {
 		left = left.add(s.theme.Muted, " · ").add(s.theme.Marked, grouped(int64(s.marks.n))+" marked")
 	}
-	order := "oldest first"
-	if s.newestFirst {
-		order = "newest first"
-	}
-	left = left.add(s.theme.Muted, " · "+order)
 	if s.filter != "" {
 		left = left.add(s.theme.Muted, " · ").add(s.theme.Accent, "[/ "+s.filter+"]")
 	}
 	return left, line{{s.sideEffects(), s.theme.Muted}}
+}
+
+func (s *letters) order() string {
+	if s.newestFirst {
+		return ", newest first"
+	}
+	return ", oldest first"
 }
 
 func (s *letters) Status() line {
@@ -75,7 +77,7 @@ func (s *letters) Status() line {
 	case s.unjudged > 0:
 		return line{{"! " + plural(s.unjudged, "message", "messages") + " could not be judged by the filter", s.theme.Warning}}
 	case s.Len() > 0:
-		return line{{s.table.Position(), s.theme.Muted}}
+		return line{{s.table.Position() + s.order(), s.theme.Muted}}
 	}
 	return nil
 }

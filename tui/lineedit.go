@@ -28,7 +28,7 @@ func (e *lineEdit) String() string { return string(e.text) }
 func (e *lineEdit) key(k tea.KeyMsg) bool {
 	switch k.Type {
 	case tea.KeyRunes, tea.KeySpace:
-		if k.Alt {
+		if k.Alt && !k.Paste {
 			return false
 		}
 		e.insert(k.Runes)

@@ -38,10 +38,10 @@ func newPlan(u *ui, t target, spec resubmit.Spec) *planDialog {
 	d := &planDialog{ui: u, target: t, spec: spec}
 	d.keys = planKeys{
 		go_:      bind("y", string(spec.Kind), "y", "Y"),
-		to:       bind("t", "to", "t"),
-		copyKey:  bind("c", "copy/move", "c"),
-		property: bind("p", "property", "p"),
-		rate:     bind("l", "limit rate", "l"),
+		to:       bind("t", "destination", "t"),
+		copyKey:  bind("c", "copy", "c"),
+		property: bind("p", "set property", "p"),
+		rate:     bind("l", "rate", "l"),
 		id:       bind("i", "message id", "i"),
 		cancel:   bind("Esc", "cancel", "esc", "n", "q"),
 	}
@@ -312,7 +312,7 @@ func (d *planDialog) destinations() string {
 			text += " (" + grouped(to.Count) + ")"
 		}
 		if to.Create {
-			text += ", which is made with defaults"
+			text += " (new)"
 		}
 	}
 	return text

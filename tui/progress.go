@@ -53,17 +53,21 @@ func (d *progress) View(width, _ int) []line {
 	if p.Rate > 0 {
 		pace := strconv.FormatFloat(p.Rate, 'f', 0, 64) + " a second"
 		if p.ETA > 0 {
-			pace += ", " + p.ETA.Round(time.Second).String() + " to go"
+			pace += ", " + max(p.ETA.Round(time.Second), time.Second).String() + " to go"
 		}
 		lines = append(lines, line{{pace, d.theme.Muted}})
 	}
 	if n := p.Skipped + p.Failed + p.Uncertain; n > 0 {
 		lines = append(lines, line{{fmt.Sprintf("! skipped %d, failed %d, possibly twice %d", p.Skipped, p.Failed, p.Uncertain), d.theme.Warning}})
 	}
-	if d.job.stopping {
+	lines = append(lines, nil)
+	switch {
+	case d.job.stopping:
 		lines = append(lines, line{{"stopping: what is in flight is finished first", d.theme.Warning}})
-	} else if d.job.changes {
-		lines = append(lines, line{{"Stopping loses nothing: what is not done stays where it is, and the job can be resumed.", d.theme.Muted}})
+	case d.job.changes:
+		for _, row := range wrap("Stopping loses nothing: what is not done stays where it is, and J then R goes on with it.", width) {
+			lines = append(lines, line{{row, d.theme.Muted}})
+		}
 	}
 	return lines
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"math"
 	"time"
 	"unicode/utf8"
@@ -147,6 +148,10 @@ func prefix(s string, n int) string {
 	return s[:n]
 }
 
+// noCauseReason is the reason that says nothing about why: its description is always the
+// same, so a row shows the exception in the application's headers instead, if there is one.
+const noCauseReason = "MaxDeliveryCountExceeded"
+
 // newRowData reads off a message what its row shows. It runs in a stream's goroutine.
 func newRowData(m *message.Message) rowData {
 	r := rowData{
@@ -160,6 +165,9 @@ func newRowData(m *message.Message) rowData {
 		deliveries:  m.Broker.DeliveryCount,
 		state:       m.Broker.State,
 		signature:   resubmit.SignatureOf(m),
+	}
+	if r.signature.Reason == noCauseReason {
+		r.description = cmp.Or(causeOf(m), r.description)
 	}
 	if !m.Broker.BodyOmitted {
 		r.size = int64(m.Body.Len())
