@@ -12,12 +12,8 @@ import (
 	"dlq/backends/message"
 )
 
-// csvColumns are the columns of CSV, in their order. The last four hold what has no
-// column of its own: application properties as JSON, and the body as text or else, if it is
-// not UTF-8 or not one data section, as Base64 of each section, joined by spaces.
-//
-// Nothing is cut off. Control and format characters other than tab and line break are
-// written as \u escapes, bytes that are not UTF-8 as \x escapes.
+// csvColumns are the columns of CSV, in their order; the package documentation says what
+// is in them.
 func csvColumns() []string {
 	return []string{"sequenceNumber", "enqueuedTime", "deliveryCount", "state", "deadLetterReason",
 		"deadLetterErrorDescription", "deadLetterSource", "messageId", "correlationId", "subject", "contentType",
@@ -86,21 +82,30 @@ func appendCell(dst []byte, s string) []byte {
 	if quote {
 		dst = append(dst, '"')
 	}
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
+	for len(s) > 0 {
+		n := 0
+		for n < len(s) && plainASCII[s[n]] {
+			n++
+		}
+		if n > 0 {
+			dst = append(dst, s[:n]...)
+			s = s[n:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s)
 		switch {
 		case r == '"':
 			dst = append(dst, '"', '"')
 		case r == utf8.RuneError && n == 1:
-			dst = append(dst, '\\', 'x', hexDigits[s[i]>>4], hexDigits[s[i]&15])
+			dst = append(dst, '\\', 'x', hexDigits[s[0]>>4], hexDigits[s[0]&15])
 		case r == '\t', r == '\n', r == '\r':
 			dst = append(dst, byte(r))
 		case r < 0x20, r >= 0x7f && mustEscape(r):
 			dst = appendRuneEscape(dst, r)
 		default:
-			dst = append(dst, s[i:i+n]...)
+			dst = append(dst, s[:n]...)
 		}
-		i += n
+		s = s[n:]
 	}
 	if quote {
 		dst = append(dst, '"')

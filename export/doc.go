@@ -24,7 +24,8 @@
 // messageId, userId, to, subject, replyTo, correlationId, contentType, contentEncoding,
 // absoluteExpiry, created, sessionId, groupSequence, replyToSessionId. Sections:
 // deliveryAnnotations, annotations, properties, footer. Further: scheduledEnqueueTime,
-// system (what only one service has).
+// system (what only one service has). Times are RFC 3339 in UTC, or a text of milliseconds
+// since the epoch for years that it cannot write.
 //
 // The broker owns sequenceNumber, enqueuedSequenceNumber, enqueuedTime, expiresAt,
 // deliveryCount, state, lockToken, lockedUntil, deadLetterSource, bodyOmitted and
@@ -64,6 +65,15 @@
 // the keys of an object are symbols; if a key is anything else, the section is written as
 // [{"key":…,"value":…}]. Properties and system become [{"name":…,"value":…}] if a name is
 // not UTF-8 ("nameBase64") or comes twice.
+//
+// # CSV
+//
+// One row a message, with these columns: sequenceNumber, enqueuedTime, deliveryCount, state,
+// deadLetterReason, deadLetterErrorDescription, deadLetterSource, messageId, correlationId,
+// subject, contentType, sessionId, to, replyTo, properties (as JSON, in the form above),
+// bodyKind, body (text) or bodyBase64 (one for each section, joined by spaces). Nothing is cut
+// off, but a cell that a spreadsheet would take for a formula gets a ' in front, and invisible
+// characters are written as \u escapes: for exact copies use JSONL.
 //
 // # Safety
 //

@@ -106,24 +106,27 @@ func (p *parser) object(member func(key string) error) error {
 
 // nameSet finds repeated names: one by one while they are few.
 type nameSet struct {
-	few  []string
+	few  [fewNames]string
+	n    int // of few
 	many map[string]struct{}
 }
 
 func (s *nameSet) add(name string) bool {
 	if s.many == nil {
-		for _, n := range s.few {
-			if n == name {
+		for _, other := range s.few[:s.n] {
+			if other == name {
 				return false
 			}
 		}
-		if s.few = append(s.few, name); len(s.few) > fewNames {
-			s.many = make(map[string]struct{}, 2*len(s.few))
-			for _, n := range s.few {
-				s.many[n] = struct{}{}
-			}
+		if s.n < fewNames {
+			s.few[s.n] = name
+			s.n++
+			return true
 		}
-		return true
+		s.many = make(map[string]struct{}, 4*fewNames)
+		for _, other := range s.few {
+			s.many[other] = struct{}{}
+		}
 	}
 	if _, twice := s.many[name]; twice {
 		return false
@@ -183,10 +186,15 @@ func (p *parser) rawText() (raw []byte, escaped bool, err error) {
 		return nil, false, err
 	}
 	start, ascii := p.i, true
-	for ; p.i < len(p.b); p.i++ {
-		switch c := p.b[p.i]; {
+	for b, i := p.b, start; i < len(b); i++ {
+		c := b[i]
+		if c >= 0x20 && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			continue
+		}
+		p.i = i
+		switch {
 		case c == '"':
-			raw = p.b[start:p.i]
+			raw = b[start:i]
 			if !ascii && !utf8.Valid(raw) {
 				return nil, false, p.fail(start, "the text is not UTF-8; save the file as UTF-8")
 			}
@@ -194,10 +202,10 @@ func (p *parser) rawText() (raw []byte, escaped bool, err error) {
 			return raw, escaped, nil
 		case c == '\\':
 			escaped = true
-			p.i++
+			i++
 		case c < 0x20:
-			return nil, false, p.fail(p.i, "a text contains a raw control character or line break; is the line cut off?")
-		case c >= utf8.RuneSelf:
+			return nil, false, p.fail(i, "a text contains a raw control character or line break; is the line cut off?")
+		default:
 			ascii = false
 		}
 	}

@@ -144,7 +144,9 @@ func (p *parser) assemble(t typed, depth int) (v message.Value, err error) {
 	}
 	switch t.kind {
 	case message.KindNull:
-		return message.Null{}, nil
+		if t.value < 0 {
+			return message.Null{}, nil
+		}
 	case message.KindList:
 		items, err := p.items(0, depth)
 		return message.List(items), err

@@ -144,6 +144,17 @@ func (r *Reader) span() (int, error) {
 				return 0, err
 			}
 		}
+		if inText && !escaped { // nearly all bytes are inside of texts: pass them by quickly
+			rest := r.buf[r.start+n : r.end]
+			run := 0
+			for run < len(rest) && rest[run] != '"' && rest[run] != '\\' && rest[run] != '\n' {
+				run++
+			}
+			if n += run; run == len(rest) {
+				n--
+				continue
+			}
+		}
 		c := r.buf[r.start+n]
 		switch {
 		case escaped:

@@ -75,6 +75,7 @@ func TestReaderErrors(t *testing.T) {
 		{"unknown type", `{"messageId":{"type":"int64","value":5}}`, `unknown type "int64"`},
 		{"out of range", `{"messageId":{"type":"ubyte","value":256}}`, `"256" is not a ubyte: value out of range`},
 		{"no type", `{"messageId":{"value":5}}`, "the value has no type"},
+		{"null with a value", `{"messageId":{"type":"null","value":"x"}}`, `"x" is not a null`},
 		{"no value", `{"messageId":{"type":"int"}}`, `the int needs exactly one "value"`},
 		{"fraction", `{"messageId":{"type":"int","value":1.5}}`, "is not a int"},
 		{"string as number", `{"messageId":{"type":"symbol","value":5}}`, "a symbol is written as a text"},
