@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -16,25 +16,23 @@ import (
 	"dlq/export"
 )
 
-// The incident, as hours before now: at 3h10m the payment provider began to time out, at
-// 1h25m it was back. Payments died after ten deliveries, orders gave up on payments, and
-// parcels waited longer than they lived. A deployment five hours ago broke a template,
-// and one order has been poisonous all the time. What stands here uses only what any
-// backend has: send, lease, settle.
+// What stands here uses only what any backend has: send, lease, settle. The story itself is
+// in demo_waves.go.
 
 // seedIncident fills b, whose clock is clock, with the incident as seen from now. The same
 // corpus gives the same incident, but for the times.
 func seedIncident(ctx context.Context, b backends.Backend, clock *demoClock, corpus fs.FS, now time.Time) error {
-	samples, err := readCorpus(corpus)
-	if err != nil {
-		return err
-	}
 	creator, ok := backends.As[backends.QueueCreator](b)
 	if !ok {
 		return errors.New("the backend of a demo has to make queues")
 	}
 	s := &incident{now: now, rng: rand.New(rand.NewPCG(2026, 11))}
-	s.write(samples)
+	if err := s.read(corpus); err != nil {
+		return err
+	}
+	for _, w := range s.waves() {
+		s.add(w)
+	}
 	slices.SortStableFunc(s.events, func(a, b event) int { return a.at.Compare(b.at) })
 	made := map[string]bool{}
 	for _, e := range s.events {
@@ -53,28 +51,24 @@ func seedIncident(ctx context.Context, b backends.Backend, clock *demoClock, cor
 	return nil
 }
 
-// readCorpus returns the messages of the corpus in the order of their files.
-func readCorpus(corpus fs.FS) ([]*message.Message, error) {
-	var out []*message.Message
-	return out, fs.WalkDir(corpus, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+// read reads the corpus: one message a file.
+func (s *incident) read(corpus fs.FS) error {
+	s.samples = map[string]*message.Message{}
+	return fs.WalkDir(corpus, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".json" {
 			return err
 		}
-		file, err := corpus.Open(path)
+		file, err := corpus.Open(name)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		for in := export.NewReader(file); ; {
-			m, err := in.Read()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			out = append(out, m)
+		m, err := export.NewReader(file).Read()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
+		s.samples[strings.TrimSuffix(path.Base(name), ".json")] = m
+		return nil
 	})
 }
 
@@ -87,47 +81,61 @@ type event struct {
 
 // incident is the script while it is being written.
 type incident struct {
-	now    time.Time
-	rng    *rand.Rand
-	events []event
+	now     time.Time
+	rng     *rand.Rand
+	samples map[string]*message.Message // the corpus, by name
+	events  []event
 }
 
 // wave is a number of messages of one kind, spread over a time.
 type wave struct {
 	queue       string
 	count       int
-	from, until time.Duration // before now
-	make        func(i int) *message.Message
-	lives       time.Duration // from its sending to its end
-	end         ending        // nil: it stays where it is
+	from, until time.Duration                // before now
+	make        func(i int) *message.Message // the i-th of them
+	lives       time.Duration                // from sending to the end
+	end         ending                       // nil: they stay where they are
+	together    int                          // how many end at the same time; 0: each for itself
 }
 
-// ending is how a message dies.
-type ending func(ctx context.Context, b backends.Backend, id backends.EntityID, m *message.Message) error
+// ending is how messages die.
+type ending func(ctx context.Context, b backends.Backend, id backends.EntityID, msgs []*message.Message) error
 
 // add writes a wave into the script.
 func (s *incident) add(w wave) {
 	step := (w.from - w.until) / time.Duration(max(w.count, 1))
+	var dying []*message.Message
 	for i := range w.count {
 		m := w.make(i)
 		jitter := time.Duration(s.rng.Int64N(int64(step) + 1)).Truncate(time.Millisecond)
 		at := s.now.Add(-w.from + time.Duration(i)*step + jitter)
-		s.events = append(s.events, event{at, w.queue, func(ctx context.Context, b backends.Backend, id backends.EntityID) error {
+		s.event(at, w.queue, func(ctx context.Context, b backends.Backend, id backends.EntityID) error {
 			return b.Send(ctx, id, []*message.Message{m})
-		}})
-		if w.end != nil {
-			s.events = append(s.events, event{at.Add(w.lives), w.queue, func(ctx context.Context, b backends.Backend, id backends.EntityID) error {
-				return w.end(ctx, b, id, m)
-			}})
+		})
+		dying = append(dying, m)
+		if w.end == nil || len(dying) < w.together && i < w.count-1 {
+			continue
 		}
+		batch := dying
+		dying = nil
+		s.event(at.Add(w.lives), w.queue, func(ctx context.Context, b backends.Backend, id backends.EntityID) error {
+			return w.end(ctx, b, id, batch)
+		})
 	}
 }
 
-// buried dead-letters a message as a consumer does that knows why.
-func buried(reason string, description func(*message.Message) string) ending {
-	return func(ctx context.Context, b backends.Backend, id backends.EntityID, m *message.Message) error {
-		return settleByID(ctx, b, id, m.ID, backends.Outcome{
-			Action: backends.DeadLetter, Reason: reason, Description: description(m),
+func (s *incident) event(at time.Time, queue string, do func(context.Context, backends.Backend, backends.EntityID) error) {
+	s.events = append(s.events, event{at, queue, do})
+}
+
+// buried dead-letters messages as a consumer does that knows why.
+func buried(why func(*message.Message) (reason, description string)) ending {
+	return func(ctx context.Context, b backends.Backend, id backends.EntityID, msgs []*message.Message) error {
+		return leased(ctx, b, id, msgs, func(l backends.Lease, got []*message.Message) error {
+			return settleEach(ctx, l, got, func(m *message.Message) backends.Outcome {
+				reason, description := why(m)
+				return backends.Outcome{Action: backends.DeadLetter, Reason: reason, Description: description}
+			})
 		})
 	}
 }
@@ -135,38 +143,50 @@ func buried(reason string, description func(*message.Message) string) ending {
 // maxDeliveries is how often the broker tries by default.
 const maxDeliveries = 10
 
-// exhausted abandons a message until the broker gives it up; the consumer leaves in its
-// headers why.
-func exhausted(headers func(*message.Message) []message.Attribute) ending {
-	return func(ctx context.Context, b backends.Backend, id backends.EntityID, m *message.Message) error {
-		set := headers(m)
-		for range maxDeliveries {
-			err := settleByID(ctx, b, id, m.ID, backends.Outcome{Action: backends.Abandon, Set: set})
+// exhausted abandons messages until the broker gives them up; with the last attempt the
+// consumer leaves in their headers why.
+func exhausted(headers func() []message.Attribute) ending {
+	return func(ctx context.Context, b backends.Backend, id backends.EntityID, msgs []*message.Message) error {
+		for range maxDeliveries - 1 {
+			err := leased(ctx, b, id, msgs, func(l backends.Lease, got []*message.Message) error {
+				return l.Settle(ctx, backends.Outcome{Action: backends.Abandon}, got...)
+			})
 			if err != nil {
 				return err
 			}
 		}
-		return nil
+		return leased(ctx, b, id, msgs, func(l backends.Lease, got []*message.Message) error {
+			return settleEach(ctx, l, got, func(*message.Message) backends.Outcome {
+				return backends.Outcome{Action: backends.Abandon, Set: headers()}
+			})
+		})
 	}
 }
 
-// settleByID leases the one message with that ID and settles it.
-func settleByID(ctx context.Context, b backends.Backend, id backends.EntityID, want message.Value, o backends.Outcome) (err error) {
-	lease, err := b.Lease(ctx, id, backends.LeaseOptions{Max: 1, Want: func(m *message.Message) bool {
-		return message.EqualValues(m.ID, want)
+// settleEach settles every message with an outcome of its own.
+func settleEach(ctx context.Context, l backends.Lease, msgs []*message.Message, outcome func(*message.Message) backends.Outcome) error {
+	for _, m := range msgs {
+		if err := l.Settle(ctx, outcome(m), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leased locks just these messages and hands them to settle.
+func leased(ctx context.Context, b backends.Backend, id backends.EntityID, msgs []*message.Message, settle func(backends.Lease, []*message.Message) error) (err error) {
+	lease, err := b.Lease(ctx, id, backends.LeaseOptions{Max: len(msgs), Want: func(got *message.Message) bool {
+		return slices.ContainsFunc(msgs, func(m *message.Message) bool { return message.EqualValues(m.ID, got.ID) })
 	}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lease.Release(ctx)) }()
-	m, err := lease.Next(ctx)
-	if err != nil {
-		return fmt.Errorf("message %s: %w", message.FormatValue(want), err)
+	got := make([]*message.Message, len(msgs))
+	for i := range got {
+		if got[i], err = lease.Next(ctx); err != nil {
+			return fmt.Errorf("%d of %d messages are not there: %w", len(msgs)-i, len(msgs), err)
+		}
 	}
-	return lease.Settle(ctx, o, m)
-}
-
-// always is a description without particulars.
-func always(text string) func(*message.Message) string {
-	return func(*message.Message) string { return text }
+	return settle(lease, got)
 }
