@@ -145,18 +145,16 @@ func TestCrashMatrix(t *testing.T) {
 				for at := 1; ; at++ {
 					died := false
 					for _, after := range []bool{false, true} {
-						for _, torn := range []int{0, 5} {
-							if crashOnce(t, way.wrap, kind.spec, &crasher{at: at, after: after}, torn) {
-								died = true
-								reached++
-							}
+						if crashOnce(t, way.wrap, kind.spec, &crasher{at: at, after: after}, at%3*5) {
+							died = true
+							reached++
 						}
 					}
 					if !died {
 						break
 					}
 				}
-				if reached < 4*4 { // at least one call for each batch
+				if reached < 2*4 { // at least one call for each batch
 					t.Errorf("only %d crash points were reached", reached)
 				}
 			})
