@@ -88,7 +88,10 @@ const (
 )
 
 func (a Action) String() string {
-	return [...]string{"none", "complete", "abandon", "defer", "dead-letter"}[min(int(a), 4)]
+	if a > DeadLetter {
+		return "unknown"
+	}
+	return [...]string{"none", "complete", "abandon", "defer", "dead-letter"}[a]
 }
 
 // Outcome is an action with its arguments.

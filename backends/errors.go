@@ -98,7 +98,8 @@ func IsCode(err error, code Code) bool {
 	return ok && c == code
 }
 
-// BatchError names every message of a call that failed. Those it does not name succeeded.
+// BatchError names every message of a call that failed, at least one. Those it does not
+// name succeeded. [Batch] makes one.
 type BatchError struct {
 	Failed []ItemError // in ascending order of Index
 }

@@ -21,14 +21,15 @@ func ParseProperty(s string) (Attribute, error) {
 		return Attribute{}, fmt.Errorf("property %q: write name=value or name:type=value", s)
 	}
 	kind := KindString
-	// The type is what stands behind the last colon, if it names one: "a:b" is a name.
+	// The type is what stands behind the last colon. A word there that names no type is more
+	// likely a typing error than part of a name, which can be written with its type.
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		k, known := ParseKind(name[i+1:])
 		switch {
 		case known:
 			name, kind = name[:i], k
 		case strings.Trim(name[i+1:], "abcdefghijklmnopqrstuvwxyz0123456789") == "":
-			return Attribute{}, fmt.Errorf("property %q: unknown type %q; the types are %s", s, name[i+1:], primitiveNames())
+			return Attribute{}, fmt.Errorf("property %q: unknown type %q; the types are %s; if it is part of the name, write %s:string=…", s, name[i+1:], primitiveNames(), name)
 		}
 	}
 	if name == "" {
