@@ -89,7 +89,7 @@ func FuzzScreens(f *testing.F) {
 			return
 		}
 		c := &clock{begin}
-		d := drive(t, Deps{Backend: onlyMessage{name: "q" + string(text), m: hostileMessage(string(text))}, Now: c.Now, Getenv: withColour}, int(width), int(height))
+		d := drive(t, Deps{Backend: onlyMessage{name: "q" + string(text), m: hostileMessage(string(text))}, Now: c.Now, Getenv: withColour}, int(width)+1, int(height)+1)
 		for _, k := range tour {
 			d.press(k)
 			d.view()
