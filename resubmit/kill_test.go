@@ -28,7 +28,6 @@ import (
 
 const (
 	killMessages = 5_000
-	killKills    = 200
 	// killLock is short, since a resume waits for the locks of the dead.
 	killLock = 250 * time.Millisecond
 
@@ -60,6 +59,14 @@ var (
 	killSource = backends.EntityID{Name: "orders", Sub: backends.DeadLetterQueue}
 	killTarget = backends.EntityID{Name: "orders-retry"}
 )
+
+// kills is how many a test makes: 200, or 10 with -short, as the race detector gets it.
+func kills() int {
+	if testing.Short() {
+		return 10
+	}
+	return 200
+}
 
 func openKilled(ctx context.Context, task childTask) (*local.Backend, resubmit.Env, error) {
 	b, err := local.Open(ctx, local.Options{Dir: filepath.Join(task.Dir, "data"), Command: "test"})
@@ -134,7 +141,7 @@ func killUntil(t *testing.T, core bool) killTotal {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d; where exactly a kill hits does not repeat", seed)
 	var total killTotal
-	for total.kills < killKills && !t.Failed() {
+	for total.kills < kills() && !t.Failed() {
 		killJob(t, rnd, core, &total)
 	}
 	if total.resumed == 0 {
@@ -151,7 +158,7 @@ func killJob(t *testing.T, rnd *rand.Rand, core bool, total *killTotal) {
 	total.jobs++
 	for {
 		batches := 1 + rnd.IntN(6)
-		if total.kills >= killKills {
+		if total.kills >= kills() {
 			batches = 0 // let it end
 		}
 		job, killed, before := runChild(t, task, batches, time.Duration(rnd.IntN(3000))*time.Microsecond)

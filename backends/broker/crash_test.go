@@ -3,7 +3,6 @@ package broker
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,13 +138,10 @@ func (c *load) check(what string, errs []error, err error) {
 	}
 }
 
-// TestCrashImages opens 20,000 crash images, 100,000 with DLQ_FULL=1, each with a random
+// TestCrashImages opens 20,000 crash images (100,000 with DLQ_FULL=1, 1,000 with -short), each with a random
 // part of the unsynced writes.
 func TestCrashImages(t *testing.T) {
-	images := 20_000
-	if os.Getenv("DLQ_FULL") != "" {
-		images = 100_000
-	}
+	images := size(1_000, 20_000, 100_000)
 	const perEngine = 40 // then a new one, so that opening stays cheap
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d; concurrency makes a run not repeat exactly", seed)

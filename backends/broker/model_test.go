@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -419,14 +420,10 @@ func (m *machine) checkCounts(t *rapid.T) {
 	}
 }
 
-// TestModel runs random histories against the model: 10^5 steps, 10^6 with DLQ_FULL=1. A
-// failure prints the seed that repeats it.
+// TestModel runs random histories against the model: 10^5 steps, 10^6 with DLQ_FULL=1, 10^4
+// with -short. A failure prints the seed that repeats it.
 func TestModel(t *testing.T) {
-	runs := "550"
-	if os.Getenv("DLQ_FULL") != "" {
-		runs = "5500"
-	}
-	setFlags(t, map[string]string{"rapid.checks": runs, "rapid.steps": "200", "rapid.nofailfile": "true"})
+	setFlags(t, map[string]string{"rapid.checks": strconv.Itoa(size(55, 550, 5500)), "rapid.steps": "200", "rapid.nofailfile": "true"})
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
@@ -444,6 +441,18 @@ func TestModel(t *testing.T) {
 		t.Repeat(actions)
 	})
 	t.Logf("%d steps", steps)
+}
+
+// size picks how much a test does: with -short, as the race detector gets it; usually; and
+// with DLQ_FULL=1.
+func size(short, usual, full int) int {
+	switch {
+	case os.Getenv("DLQ_FULL") != "":
+		return full
+	case testing.Short():
+		return short
+	}
+	return usual
 }
 
 // setFlags sets flags of the property tester that the command line did not set.
