@@ -117,7 +117,9 @@ var crashWays = []struct {
 	name string
 	wrap func(backends.Backend, *crasher) backends.Backend
 }{
-	{"all abilities", func(b backends.Backend, c *crasher) backends.Backend { return crashAll{backends.Decorator{Backend: b}, c} }},
+	{"all abilities", func(b backends.Backend, c *crasher) backends.Backend {
+		return crashAll{backends.Decorator{Backend: b}, c}
+	}},
 	{"peek and lease", func(b backends.Backend, c *crasher) backends.Backend { return crashPeeks{crashCore{b, c}} }},
 	{"lease alone", func(b backends.Backend, c *crasher) backends.Backend { return crashCore{b, c} }},
 }
@@ -131,6 +133,36 @@ var crashSpecs = []struct {
 	{"copy", Spec{Kind: Resubmit, Copy: true}},
 	{"complete", Spec{Kind: Complete}},
 	{"purge", Spec{Kind: Purge, Discard: true}},
+}
+
+// journalImage is a journal as it was on disk when a process died.
+type journalImage struct {
+	path  string
+	bytes []byte
+}
+
+// dieWith makes the crash keep the journal of job number n.
+func (f *fixture) dieWith(c *crasher, n int) *journalImage {
+	image := &journalImage{}
+	c.die = func() {
+		ids, err := f.env.Journals.ids()
+		if err == nil && len(ids) == n+1 {
+			image.path = f.env.Journals.path(ids[n], journalFile)
+			image.bytes, err = os.ReadFile(image.path)
+		}
+		if err != nil || image.path == "" {
+			f.Errorf("jobs %v, %v", ids, err)
+		}
+	}
+	return image
+}
+
+// restore puts the journal back, with what is behind it of a record that was being written.
+func (i *journalImage) restore(t *testing.T, torn ...byte) {
+	t.Helper()
+	if err := os.WriteFile(i.path, append(i.bytes, torn...), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const crashMessages = 7 // in batches of two: the last one is not full
@@ -171,26 +203,12 @@ func crashOnce(t *testing.T, wrap func(backends.Backend, *crasher) backends.Back
 	f.env.Backend = wrap(f.local, c)
 	spec.Concurrency = 1
 	p := f.plan(spec)
-	var image []byte
-	var path string
-	c.die = func() {
-		ids, err := f.env.Journals.ids()
-		if err != nil || len(ids) != 1 {
-			t.Errorf("jobs %v, %v", ids, err)
-			return
-		}
-		path = f.env.Journals.path(ids[0], journalFile)
-		if image, err = os.ReadFile(path); err != nil {
-			t.Error(err)
-		}
-	}
+	image := f.dieWith(c, 0)
 	r, _ := runWithBatches(f, p, 2)
 	if !c.isDead() {
 		return false
 	}
-	if err := os.WriteFile(path, append(image, make([]byte, torn)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	image.restore(t, make([]byte, torn)...)
 	name := fmt.Sprintf("call %d, after %v, torn %d", c.at, c.after, torn)
 	if job, err := f.env.Journals.Job(r.Job); err != nil || job.State != CutOff {
 		t.Fatalf("%s: before it is resumed, the job is %v, %v; want cut off", name, job, err)
@@ -286,18 +304,11 @@ func TestCrashBetweenRecords(t *testing.T) {
 				f.bury(crashMessages)
 				c := &crasher{at: 1}
 				f.env.Backend = way.wrap(f.local, c)
-				var image []byte
-				var path string
-				c.die = func() {
-					ids, _ := f.env.Journals.ids()
-					path = f.env.Journals.path(ids[0], journalFile)
-					image, _ = os.ReadFile(path)
-				}
+				image := f.dieWith(c, 0)
 				r, _ := runWithBatches(f, f.plan(Spec{Concurrency: 1}), 2)
-				ends := recordEnds(t, image)
-				if err := os.WriteFile(path, image[:ends[len(ends)-1-cut]], 0o600); err != nil {
-					t.Fatal(err)
-				}
+				ends := recordEnds(t, image.bytes)
+				image.bytes = image.bytes[:ends[len(ends)-1-cut]]
+				image.restore(t)
 				f.env.Backend = way.wrap(f.local, &crasher{})
 				report, err := Resume(f.ctx, f.env, r.Job, nil)
 				if err != nil {
@@ -349,20 +360,12 @@ func TestCrashUnderLoad(t *testing.T) {
 				f.bury(90)
 				c := &crasher{at: at, after: at%2 == 1}
 				f.env.Backend = way.wrap(f.local, c)
-				var image []byte
-				var path string
-				c.die = func() {
-					ids, _ := f.env.Journals.ids()
-					path = f.env.Journals.path(ids[0], journalFile)
-					image, _ = os.ReadFile(path)
-				}
+				image := f.dieWith(c, 0)
 				r, _ := runWithBatches(f, f.plan(Spec{Concurrency: 4}), 5)
 				if !c.isDead() {
 					continue
 				}
-				if err := os.WriteFile(path, image, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				image.restore(t)
 				f.env.Backend = way.wrap(f.local, &crasher{})
 				report, err := Resume(f.ctx, f.env, r.Job, nil)
 				if err != nil {
