@@ -50,6 +50,9 @@ func EqualBodies(a, b Body) bool {
 }
 
 func diffProperties(a, b Properties) []string {
+	if slices.EqualFunc(a, b, equalAttributes) {
+		return nil
+	}
 	var out []string
 	for _, p := range a {
 		if v, ok := b.Get(p.Name); !ok || !EqualValues(p.Value, v) {
@@ -61,7 +64,7 @@ func diffProperties(a, b Properties) []string {
 			out = append(out, "Properties."+p.Name)
 		}
 	}
-	if out == nil && !slices.EqualFunc(a, b, equalAttributes) {
+	if out == nil {
 		out = append(out, "Properties order")
 	}
 	return out
