@@ -52,8 +52,11 @@ func newGroups(u *ui, of *letters) *groups {
 // columns leaves out what is there to look at where there is no room to spare.
 func (s *groups) columns() []table.Column {
 	share, reason := shareWidth, reasonWidth
+	if s.width < sideBySideWidth {
+		share = 0
+	}
 	if s.width < roomyWidth {
-		share, reason = 0, minReasonWidth
+		reason = minReasonWidth
 	}
 	columns := []table.Column{
 		{Title: right("COUNT", countWidth-2), Width: countWidth - 2},
@@ -217,11 +220,11 @@ func (s *groups) Row(i int, dst []string) []string {
 
 func (s *groups) look(_, column int) theme.Style {
 	switch column {
-	case 0, 5:
-		return s.theme.Danger
+	case 0:
+		return s.theme.Title
 	case 1, 2, 6:
 		return s.theme.Muted
-	case 3:
+	case 3, 5:
 		return s.theme.Accent
 	}
 	return theme.Style{}

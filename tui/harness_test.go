@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +29,10 @@ func (c *clock) Now() time.Time { return c.now }
 
 var begin = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// driver plays the part of bubbletea: it runs each Cmd to its end before the next key, so
-// that a test is a plain sequence.
+// driver is a player that can look at the screen. A test is a plain sequence of keys.
 type driver struct {
-	t     *testing.T
-	app   *app
-	quit  bool
-	queue []tea.Cmd
+	*player
+	t *testing.T
 }
 
 // drive opens the UI without a terminal. Colour is off, as with NO_COLOR.
@@ -55,14 +51,11 @@ func drive(t *testing.T, d Deps, width, height int) *driver {
 	if d.Conn == "" {
 		d.Conn = "local:"
 	}
-	a := newApp(t.Context(), d)
-	a.exec = func(c *exec.Cmd, done tea.ExecCallback) tea.Cmd {
+	dr := &driver{newPlayer(t.Context(), d, width, height), t}
+	dr.app.exec = func(c *exec.Cmd, done tea.ExecCallback) tea.Cmd {
 		return func() tea.Msg { return done(c.Run()) }
 	}
-	t.Cleanup(a.close)
-	dr := &driver{t: t, app: a}
-	dr.send(tea.WindowSizeMsg{Width: width, Height: height})
-	dr.run(a.start())
+	t.Cleanup(dr.app.close)
 	return dr
 }
 
@@ -80,37 +73,11 @@ func withColour(name string) string {
 	return ""
 }
 
-// run carries out a Cmd and whatever follows from it.
-func (d *driver) run(cmd tea.Cmd) {
-	if cmd == nil {
-		return
-	}
-	switch msg := cmd().(type) {
-	case nil:
-	case tea.QuitMsg:
-		d.quit = true
-	default:
-		// A batch or a sequence (whose type is not exported) is a slice of Cmds.
-		if v := reflect.ValueOf(msg); v.Kind() == reflect.Slice && v.Type().Elem() == reflect.TypeFor[tea.Cmd]() {
-			for i := range v.Len() {
-				d.run(v.Index(i).Interface().(tea.Cmd))
-			}
-			return
-		}
-		d.send(msg)
-	}
-}
-
-func (d *driver) send(msg tea.Msg) {
-	_, cmd := d.app.Update(msg)
-	d.run(cmd)
-}
-
 // press sends keys by their names: "enter", "ctrl+c", or single characters.
 func (d *driver) press(names ...string) {
 	d.t.Helper()
 	for _, n := range names {
-		d.send(keyMsg(n))
+		d.key(n)
 	}
 }
 
@@ -119,24 +86,6 @@ func (d *driver) typeText(text string) {
 	for _, r := range text {
 		d.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
 	}
-}
-
-var keyTypes = map[string]tea.KeyType{
-	"enter": tea.KeyEnter, "esc": tea.KeyEsc, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
-	"right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace,
-	"delete": tea.KeyDelete, "ctrl+c": tea.KeyCtrlC, "ctrl+u": tea.KeyCtrlU, "ctrl+w": tea.KeyCtrlW, "ctrl+a": tea.KeyCtrlA, "ctrl+e": tea.KeyCtrlE,
-	"ctrl+k": tea.KeyCtrlK, "ctrl+d": tea.KeyCtrlD, "ctrl+b": tea.KeyCtrlB, "ctrl+f": tea.KeyCtrlF, "ctrl+z": tea.KeyCtrlZ, " ": tea.KeySpace,
-}
-
-func keyMsg(name string) tea.KeyMsg {
-	if t, ok := keyTypes[name]; ok {
-		k := tea.KeyMsg{Type: t}
-		if t == tea.KeySpace {
-			k.Runes = []rune{' '}
-		}
-		return k
-	}
-	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
 }
 
 // view returns the screen, after checking what must hold for every screen.

@@ -38,16 +38,12 @@ func newUI(ctx context.Context, d Deps) *ui {
 	if d.Editor == nil {
 		d.Editor = editorFrom(d.Getenv, runtime.GOOS)
 	}
-	dark, known := theme.DetectDark(d.Getenv)
-	if !known {
-		dark = true
-	}
 	colour := d.Getenv("NO_COLOR") == "" && d.Getenv("TERM") != "dumb"
 	return &ui{
 		ctx:   ctx,
 		deps:  d,
 		caps:  backends.Probe(d.Backend),
-		theme: theme.New(colour, dark),
+		theme: theme.New(colour, theme.Detect(d.Getenv)),
 		exec:  tea.ExecProcess,
 		kept:  make(map[backends.EntityID][]int64),
 	}

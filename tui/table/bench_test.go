@@ -19,7 +19,7 @@ func (s constant) Row(_ int, dst []string) []string {
 // One key press and the frame after it, at 200x50. The figures must not grow
 // with the number of rows.
 func BenchmarkKey(b *testing.B) {
-	th := theme.New(true, true)
+	th := theme.New(true, theme.Dark)
 	cols := []Column{
 		{Title: "SEQ", Width: 10},
 		{Title: "SUBJECT", Width: 20, Min: 8},

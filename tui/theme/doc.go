@@ -8,8 +8,8 @@
 //
 // Colours are from the sixteen of the terminal first, for those the user has
 // chosen himself. A fixed colour stands only where one of the sixteen cannot
-// be relied on: green and yellow on white, and grey, whose slot several
-// popular palettes use for the background.
+// be relied on: green and yellow on white, grey, whose slot several popular
+// palettes use for the background, and wherever the background is not known.
 //
 // Without colour every prefix and suffix is empty, bold and reverse too. No
 // meaning may therefore rest on a style alone: there is always a word or a

@@ -12,6 +12,6 @@ import "github.com/charmbracelet/lipgloss"
 // imports are ready in the order of their import paths, and "dlq/tui/theme"
 // comes before "github.com/charmbracelet/bubbletea". This holds only as long as
 // this package imports nothing that lipgloss does not import anyway, which a
-// test checks. The answer set here is not used: a Theme is told by New whether
-// the background is dark.
+// test checks. The answer set here is not used: a Theme is told by New what
+// the background is.
 func init() { lipgloss.SetHasDarkBackground(true) }

@@ -53,40 +53,38 @@ func (s Style) Lipgloss() lipgloss.Style {
 // "15" are the terminal's own, and an empty one is left as it is.
 type look struct {
 	dark, light   string
+	either        string
 	bold, reverse bool
 }
 
-// New returns the theme for a terminal with or without colour and with a dark
-// or a light background. It does not ask the terminal anything.
-func New(colour, dark bool) Theme {
+// New returns the theme for a terminal with or without colour and with that
+// background. It does not ask the terminal anything.
+func New(colour bool, on Background) Theme {
 	r := lipgloss.NewRenderer(io.Discard)
 	r.SetColorProfile(termenv.Ascii)
 	if colour {
 		r.SetColorProfile(termenv.ANSI256)
 	}
-	r.SetHasDarkBackground(dark)
-	style := func(l look) Style { return newStyle(r, l, dark) }
+	r.SetHasDarkBackground(on != Light)
+	style := func(l look) Style { return newStyle(r, l, on) }
 	return Theme{
 		Title:    style(look{bold: true}),
 		Header:   style(look{bold: true}),
 		Selected: style(look{reverse: true}),
-		Marked:   style(look{dark: "11", light: "94"}),
-		Accent:   style(look{dark: "14", light: "4"}),
-		Key:      style(look{dark: "14", light: "4", bold: true}),
-		Muted:    style(look{dark: "245", light: "241"}),
-		OK:       style(look{dark: "10", light: "22"}),
-		Warning:  style(look{dark: "11", light: "94"}),
-		Danger:   style(look{dark: "9", light: "1", bold: true}),
+		Marked:   style(look{dark: "11", light: "94", either: "130"}),
+		Accent:   style(look{dark: "14", light: "4", either: "30"}),
+		Key:      style(look{dark: "14", light: "4", either: "30", bold: true}),
+		Muted:    style(look{dark: "245", light: "241", either: "243"}),
+		OK:       style(look{dark: "10", light: "22", either: "28"}),
+		Warning:  style(look{dark: "11", light: "94", either: "130"}),
+		Danger:   style(look{dark: "9", light: "1", either: "161", bold: true}),
 	}
 }
 
 // newStyle prepares the sequences of a look by letting lipgloss write them
 // once, around a text they cannot contain.
-func newStyle(r *lipgloss.Renderer, l look, dark bool) Style {
-	colour := l.light
-	if dark {
-		colour = l.dark
-	}
+func newStyle(r *lipgloss.Renderer, l look, on Background) Style {
+	colour := [...]string{Unknown: l.either, Dark: l.dark, Light: l.light}[on]
 	lip := r.NewStyle().Bold(l.bold).Reverse(l.reverse)
 	if colour != "" {
 		lip = lip.Foreground(lipgloss.Color(colour))
