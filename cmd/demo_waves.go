@@ -69,9 +69,17 @@ func (s *incident) imports() []wave {
 	for i, name := range names {
 		from := time.Duration(len(names)-i)*each + 35*time.Minute
 		out = append(out, wave{queue: "imports", count: 1, from: from, until: from - each, lives: time.Second,
-			make: func(int) *message.Message { return s.alive(name) }, end: buried(s.sampleCause(name))})
+			make: func(int) *message.Message { return s.alive(name) }, end: s.sampleEnd(name)})
 	}
 	return out
+}
+
+// sampleEnd lets a message die as the sample did.
+func (s *incident) sampleEnd(name string) ending {
+	if s.samples[name].DeadLetterReason() == reasonMaxDeliveries {
+		return exhausted(func() []message.Attribute { return nil })
+	}
+	return buried(s.sampleCause(name))
 }
 
 // alive returns a sample as it was before it died.

@@ -75,10 +75,13 @@ func (a *app) deadLetterColumns() []column[*message.Message] {
 	}
 }
 
+// reasonMaxDeliveries is the reason of a message that was delivered too often.
+const reasonMaxDeliveries = "MaxDeliveryCountExceeded"
+
 // cause returns the description of a dead letter. Where the broker gave it up after too many
 // deliveries it says nothing, and the consumer's exception is shown if the headers have one.
 func cause(m *message.Message) string {
-	if m.DeadLetterReason() == "MaxDeliveryCountExceeded" {
+	if m.DeadLetterReason() == reasonMaxDeliveries {
 		if detail := resubmit.SignatureOf(m).Detail; detail != "" {
 			return detail
 		}

@@ -43,7 +43,7 @@ type heapMeter struct {
 
 func (h *heapMeter) Write(p []byte) (int, error) {
 	if h.written += len(p); h.written >= h.next {
-		h.next = h.written + 1<<20
+		h.next = h.written + 8<<20
 		runtime.GC()
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)

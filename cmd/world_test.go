@@ -3,6 +3,8 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -53,7 +55,26 @@ type result struct {
 // run runs one command line in the world.
 func (w *world) run(args ...string) result {
 	w.t.Helper()
-	var out, errs bytes.Buffer
+	return w.runIn(w.t.Context(), args...)
+}
+
+func (w *world) runIn(ctx context.Context, args ...string) result {
+	w.t.Helper()
+	var out bytes.Buffer
+	r := w.start(ctx, &out, args)
+	r.out = out.String()
+	return r
+}
+
+// runTo runs a command whose data goes to out.
+func (w *world) runTo(out io.Writer, args ...string) result {
+	w.t.Helper()
+	return w.start(w.t.Context(), out, args)
+}
+
+func (w *world) start(ctx context.Context, out io.Writer, args []string) result {
+	w.t.Helper()
+	var errs bytes.Buffer
 	a := &app{
 		args:      args,
 		getenv:    func(name string) string { return w.env[name] },
@@ -62,7 +83,7 @@ func (w *world) run(args ...string) result {
 		opened:    w.b,
 		stateRoot: w.state,
 		streams: streams{
-			in: strings.NewReader(w.stdin), out: bufio.NewWriter(&out), err: &errs,
+			in: strings.NewReader(w.stdin), out: bufio.NewWriter(out), err: &errs,
 			inTTY: w.terminal, outTTY: w.terminal, errTTY: w.terminal,
 			colour: w.terminal && w.env["NO_COLOR"] == "", progress: w.terminal,
 		},
@@ -70,8 +91,8 @@ func (w *world) run(args ...string) result {
 	if w.terminal {
 		a.width = 100
 	}
-	code := a.main(w.t.Context())
-	return result{code, out.String(), errs.String()}
+	code := a.main(ctx)
+	return result{code: code, err: errs.String()}
 }
 
 // must runs a command that has to succeed and returns its data.
