@@ -60,6 +60,8 @@ func newLetters(u *ui, id backends.EntityID) *letters {
 		rows:     newRowStore(),
 		names:    make(map[string]struct{}),
 		carry:    u.kept[id],
+		why:      id.Sub != backends.Main,
+		place:    -1,
 	}
 	s.table = table.New(s.columns(), u.tableStyles())
 	s.table.SetRows(s)
