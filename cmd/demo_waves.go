@@ -82,10 +82,14 @@ func (s *incident) sampleEnd(name string) ending {
 	return buried(s.sampleCause(name))
 }
 
-// alive returns a sample as it was before it died.
+// alive returns a sample as it was before it died. What it was scheduled for lies behind it.
 func (s *incident) alive(name string) *message.Message {
 	m := s.samples[name].Clone()
 	m.Broker = message.Broker{}
+	if m.ScheduledEnqueueTime != nil {
+		at := s.now.Add(-24 * time.Hour).UTC().Truncate(time.Millisecond)
+		m.ScheduledEnqueueTime = &at
+	}
 	m.Properties.Delete(message.DeadLetterReasonProperty)
 	m.Properties.Delete(message.DeadLetterDescriptionProperty)
 	return m

@@ -20,7 +20,7 @@ exception with numbers, GUIDs and paths as placeholders. The most frequent stand
 ID of a group selects it in every other command: --group ID.`,
 		effects: "none: no lock is taken and no delivery is counted",
 		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
-		example: "dlq groups orders\ndlq resubmit orders --group 1f3a9c02",
+		example: "dlq groups orders\ndlq resubmit orders --group fddb37be",
 	}, exactly("ENTITY"), func(c *cobra.Command, args []string) error {
 		return runGroups(c.Context(), a, opts, c.Flags(), args[0])
 	})

@@ -102,7 +102,7 @@ cannot work. A journal is written before each step: dlq jobs shows what ran, res
 cut off, and accounts for every message. The first Ctrl-C finishes what is in flight.`,
 		effects: "moves the selected messages (--copy: copies them); on local: a missing --to queue is made",
 		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitRefused, exitNothing},
-		example: "dlq resubmit orders --group 1f3a9c02 --dry-run\ndlq resubmit orders --reason 'Max%' --since 2h --rate 50 --yes\ndlq resubmit orders --seq 42 --set retried:bool=true --body-jq '.address.zip = \"10115\"'",
+		example: "dlq resubmit orders --group fddb37be --dry-run\ndlq resubmit orders --reason 'Max%' --since 2h --rate 50 --yes\ndlq resubmit orders --seq 42 --set retried:bool=true --body-jq '.address.zip = \"10115\"'",
 	}, exactly("ENTITY"), func(c *cobra.Command, args []string) error {
 		return runResubmit(c.Context(), a, opts, c.Flags(), args[0])
 	})
