@@ -122,6 +122,23 @@ func (h hint) over(lines []string, width int, t theme.Theme) {
 	}
 }
 
+// shortType takes the namespace off an exception type at the head of a text: what a table
+// has room for is better spent on the message.
+func shortType(s string) string {
+	dot := 0
+	for i, r := range s {
+		switch {
+		case r == '.':
+			dot = i + 1
+		case r == ':':
+			return s[dot:]
+		case r != '_' && r != '+' && r != '`' && !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			return s
+		}
+	}
+	return s
+}
+
 // seqText writes a sequence number, or nothing where the service has none.
 func seqText(seq int64) string {
 	if seq == 0 {

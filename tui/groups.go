@@ -213,7 +213,7 @@ func (s *groups) Row(i int, dst []string) []string {
 		}
 		return right(age(s.deps.Now(), time.UnixMilli(ms)), ageWidth)
 	}
-	detail := cmp.Or(g.Detail, "(no description)")
+	detail := cmp.Or(shortType(g.Detail), "(no description)")
 	return append(dst, right(grouped(g.n), countWidth-2), since(g.first), since(g.last),
 		cmp.Or(g.Reason, "(no reason)"), detail, bar(g.n, s.total, shareWidth), g.ID)
 }

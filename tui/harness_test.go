@@ -18,6 +18,7 @@ import (
 	"dlq/backends/local"
 	"dlq/backends/message"
 	"dlq/resubmit"
+	"dlq/tui/theme"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -239,4 +240,16 @@ func bury(t *testing.T, b backends.Backend, c *clock, queue string, m *message.M
 
 func msgSize(width, height int) tea.WindowSizeMsg {
 	return tea.WindowSizeMsg{Width: width, Height: height}
+}
+
+// withStyle is a style that shows, so that a cursor needs no marker of its own.
+func withStyle() theme.Style { return theme.New(true, theme.Dark).Selected }
+
+// drawn is the text of a line without styles.
+func drawn(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.text)
+	}
+	return b.String()
 }

@@ -274,7 +274,7 @@ func (s *letters) Row(i int, dst []string) []string {
 	if !s.why {
 		return append(dst, s.rows.subject(i), s.rows.id(i), r.state.String(), tries, size)
 	}
-	return append(dst, s.rows.reason(i), s.rows.description(i), tries, size, s.rows.subject(i), s.rows.id(i))
+	return append(dst, s.rows.reason(i), shortType(s.rows.description(i)), tries, size, s.rows.subject(i), s.rows.id(i))
 }
 
 // look lets numbers step back behind what happened.
