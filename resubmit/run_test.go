@@ -17,7 +17,6 @@ import (
 var (
 	orders = backends.EntityID{Name: "orders"}
 	dead   = orders.DeadLetters()
-	errPay = backends.Outcome{Action: backends.DeadLetter, Reason: "PaymentFailed", Description: "card 4711 was declined"}
 )
 
 // fixture is a broker in memory and a folder for journals, on a clock that only sleeping moves.
@@ -27,6 +26,7 @@ type fixture struct {
 	local *local.Backend
 	ctx   context.Context
 	clock *clock
+	cause backends.Outcome // of death
 }
 
 type clock struct {
@@ -64,6 +64,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, local: b, ctx: t.Context(), clock: c,
+		cause: backends.Outcome{Action: backends.DeadLetter, Reason: "PaymentFailed", Description: "card 4711 was declined"},
 		env: Env{Backend: b, Journals: j, Conn: "local:", Version: "test", Now: c.Now, Sleep: c.Sleep}}
 	f.create(orders.Name)
 	return f
@@ -108,7 +109,7 @@ func (f *fixture) buryAll(msgs ...*message.Message) {
 	for _, m := range f.peek(orders) {
 		seqs = append(seqs, m.Broker.SequenceNumber)
 	}
-	if err := f.local.SettleDirect(f.ctx, orders, errPay, seqs...); err != nil {
+	if err := f.local.SettleDirect(f.ctx, orders, f.cause, seqs...); err != nil {
 		f.Fatal(err)
 	}
 }

@@ -56,7 +56,7 @@ var hookWays = []struct {
 
 // TestStop stops runs in mid-way, by the context and by another process, and lets them go on.
 func TestStop(t *testing.T) {
-	const n = 600
+	const n = 250
 	for _, way := range hookWays {
 		for _, how := range []State{Interrupted, Cancelled} {
 			t.Run(way.name+"/"+string(how), func(t *testing.T) {
