@@ -243,11 +243,11 @@ func runWithBatches(f *fixture, p *Plan, size int) (Report, error) {
 		f.Fatal(err)
 	}
 	r.batchMax = size
-	defer r.halt(nil)
+	defer r.close()
 	if err := r.all(); err != nil {
 		r.fail(err)
 	}
-	return r.finish(f.ctx)
+	return r.finish()
 }
 
 // groundTruth compares a report of a whole job over all dead letters with the queues: what is done is done

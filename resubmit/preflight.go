@@ -19,24 +19,34 @@ type Finding struct {
 	Samples []Item // the first few of them, with the reason
 }
 
-// The codes of findings.
+// The codes of vetoes.
 const (
-	FindDestinationMissing = "destination-missing" // veto
-	FindSameEntity         = "same-entity"         // veto: it would come straight back
-	FindTooMany            = "too-many"            // veto: over Spec.Max
-	FindNothingToSend      = "nothing-to-send"     // veto: every message would be skipped
-	FindCreates            = "creates-destination" //
-	FindSkips              = "will-skip"           // messages that cannot be sent as they are
-	FindTimeToLive         = "time-to-live"        // they died of it, and it starts anew
-	FindSessionMissing     = "session-missing"     // they died of having no session, and have none
-	FindTopic              = "topic"               // every subscription whose rules match gets a copy
-	FindUnjudged           = "unjudged"            // messages that the selection could not judge
-	FindLeases             = "leases"              // looking locks: the backend cannot peek
-	FindPossiblyTwice      = "not-atomic"          // a crash can leave messages possibly twice
-	FindDeferred           = "deferred"            // a sweep does not meet deferred messages
-	findingSamples         = 5                     // kept for each finding
-	reasonTTLExpired       = "TTLExpiredException" // as Service Bus writes it
-	reasonNoSession        = "Session ID is null"  // the same, with or without a stop
+	FindDestinationMissing = "destination-missing"
+	FindSameEntity         = "same-entity"     // it would come straight back
+	FindTooMany            = "too-many"        // over Spec.Max
+	FindNothingToSend      = "nothing-to-send" // every message would be skipped
+)
+
+// The codes of warnings.
+const (
+	FindCreates        = "creates-destination"
+	FindSkips          = "will-skip"       // messages that cannot be sent as they are
+	FindTimeToLive     = "time-to-live"    // they died of it, and it starts anew
+	FindSessionMissing = "session-missing" // they died of having no session, and have none
+	FindTopic          = "topic"           // every subscription whose rules match gets a copy
+	FindUnjudged       = "unjudged"        // messages that the selection could not judge
+	FindLeases         = "leases"          // looking locks: the backend cannot peek
+	FindPossiblyTwice  = "not-atomic"      // a crash can leave messages possibly twice
+	FindDeferred       = "deferred"        // a sweep does not meet deferred messages
+)
+
+// findingSamples is how many messages a finding names.
+const findingSamples = 5
+
+// The reasons of death that a resubmit can repeat, as Service Bus writes them.
+const (
+	reasonTTLExpired = "TTLExpiredException"
+	reasonNoSession  = "Session ID is null" // with or without a stop
 )
 
 // preflight collects what speaks for and against a plan, message by message.
@@ -47,6 +57,7 @@ type preflight struct {
 	source    backends.Entity
 	transform *Transform
 
+	caps     backends.Capabilities
 	known    map[backends.EntityID]bool // destinations: can they be sent to as they are
 	skips    int64
 	shortest time.Duration // time to live of those that died of it
@@ -54,11 +65,11 @@ type preflight struct {
 
 func (c *preflight) capabilities() {
 	c.known = map[backends.EntityID]bool{}
-	caps := backends.Probe(c.env.Backend)
-	if !caps.Peek {
+	c.caps = backends.Probe(c.env.Backend)
+	if !c.caps.Peek {
 		c.warn(FindLeases, "this service cannot be browsed: looking locks messages for a moment, and may count as a delivery", nil)
 	}
-	if c.plan.Spec.Kind == Resubmit && !caps.Move {
+	if c.plan.Spec.Kind == Resubmit && !c.caps.Move {
 		c.warn(FindPossiblyTwice, "this service cannot move in one step: nothing is lost if the process dies, but the messages then in flight are possibly twice, and named", nil)
 	}
 }
@@ -66,8 +77,7 @@ func (c *preflight) capabilities() {
 // message checks one message of the plan. An error is one of the service, not of the message.
 func (c *preflight) message(m *message.Message) error {
 	spec := c.plan.Spec
-	if m.Broker.State == message.Deferred && !backends.Probe(c.env.Backend).Move && !backends.Probe(c.env.Backend).DirectSettle &&
-		!backends.Probe(c.env.Backend).ReceiveDeferred {
+	if m.Broker.State == message.Deferred && !c.caps.Move && !c.caps.DirectSettle && !c.caps.ReceiveDeferred {
 		c.warn(FindDeferred, "deferred messages are not met by a sweep and will be skipped", m)
 	}
 	if spec.Kind != Resubmit {
@@ -141,7 +151,7 @@ func (c *preflight) destination(to backends.EntityID) error {
 }
 
 func (c *preflight) canCreate(to backends.EntityID) bool {
-	return to.Sub == backends.Main && !strings.Contains(to.Name, subscriptionsSegment) && backends.Probe(c.env.Backend).CreateQueue
+	return to.Sub == backends.Main && !strings.Contains(to.Name, subscriptionsSegment) && c.caps.CreateQueue
 }
 
 // conclude judges the plan as a whole.

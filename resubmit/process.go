@@ -11,7 +11,10 @@ import (
 
 // process carries one batch through, unless the run is to stop before it begins.
 func (r *run) process(batch []work) {
-	if err := r.limiter.WaitN(r.stop, len(batch)); err != nil || r.stop.Err() != nil {
+	if err := r.limiter.WaitN(r.stop, len(batch)); err != nil {
+		r.halt(err) // also when the wait would outlast the deadline of the caller
+	}
+	if r.stop.Err() != nil {
 		return
 	}
 	if err := r.carry(batch); err != nil {

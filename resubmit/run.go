@@ -123,6 +123,7 @@ type run struct {
 	// stop ends the beginning of new batches, work the batches in flight.
 	stop, work context.Context
 	halt       context.CancelCauseFunc
+	abandon    context.CancelFunc
 	limiter    *rate.Limiter
 	batchMax   int
 	progress   func(Progress)
@@ -146,7 +147,7 @@ func runJob(ctx context.Context, env Env, job *openJob, back *returner, progress
 		return Report{}, errors.Join(err, job.release())
 	}
 	r.giveBack = back
-	defer r.halt(nil)
+	defer r.close()
 	finished := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() { r.watchCancel(finished) })
@@ -157,7 +158,7 @@ func runJob(ctx context.Context, env Env, job *openJob, back *returner, progress
 	}
 	close(finished)
 	watch.Wait()
-	return r.finish(ctx)
+	return r.finish()
 }
 
 func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress), crashed bool) (*run, error) {
@@ -193,9 +194,18 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 	r.pace()
 	stop, halt := context.WithCancelCause(ctx)
 	work, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	r.stop, r.halt, r.work = stop, halt, work
-	context.AfterFunc(stop, func() { time.AfterFunc(stopGrace, abandon) })
+	r.stop, r.halt, r.work, r.abandon = stop, halt, work, abandon
+	context.AfterFunc(stop, func() {
+		grace := time.AfterFunc(stopGrace, abandon)
+		context.AfterFunc(work, func() { grace.Stop() })
+	})
 	return r, nil
+}
+
+// close lets go of the contexts.
+func (r *run) close() {
+	r.abandon()
+	r.halt(nil)
 }
 
 // choose picks the way by what the backend can do.
@@ -347,7 +357,7 @@ func (r *run) report() {
 
 // finish looks at the source once more, writes the end of the job, and reads the report from
 // the journal on disk.
-func (r *run) finish(ctx context.Context) (Report, error) {
+func (r *run) finish() (Report, error) {
 	end := jobEnd{State: Finished, Created: r.created}
 	open := r.job.ledger.counts[planned] + r.job.ledger.counts[intent] + r.job.ledger.counts[sent]
 	switch {
@@ -355,7 +365,7 @@ func (r *run) finish(ctx context.Context) (Report, error) {
 		end.State, end.Stopped = Interrupted, r.err.Error()
 	case r.cancelled && open > 0:
 		end.State = Cancelled
-	case ctx.Err() != nil && open > 0:
+	case open > 0:
 		end.State = Interrupted
 	}
 	r.verify(&end)

@@ -418,3 +418,114 @@ func TestRestoreAfterCrash(t *testing.T) {
 		}
 	}
 }
+
+// deferrable can do what Service Bus can: browse, lease, and receive deferred messages.
+type deferrable struct {
+	backends.Backend
+	backends.Peeker
+	backends.DeferredReceiver
+}
+
+// TestDeferred: a deferred dead letter is met by no sweep, and moved all the same.
+func TestDeferred(t *testing.T) {
+	f := newFixture(t)
+	f.bury(6)
+	lease, err := f.local.Lease(f.ctx, dead, backends.LeaseOptions{Max: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		m, err := lease.Next(f.ctx)
+		if err == nil {
+			err = lease.Settle(f.ctx, backends.Outcome{Action: backends.Defer}, m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lease.Release(f.ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.env.Backend = deferrable{f.local, f.local, f.local}
+	f.want(f.run(Spec{}), "moved 6, left 0, lost 0")
+	f.holds(orders, 6)
+	f.holds(dead, 0)
+}
+
+// TestDeadlineShorterThanTheRate: a run whose deadline cannot be kept ends in order.
+func TestDeadlineShorterThanTheRate(t *testing.T) {
+	f := newFixture(t)
+	f.bury(20)
+	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
+	defer cancel()
+	r, err := Run(ctx, f.env, f.plan(Spec{Rate: 0.01}), nil)
+	if err != nil || r.State != Interrupted || r.Done != 1 || r.Left != 19 {
+		t.Errorf("%s, %s, %v; want one moved, the others left, interrupted", r.Summary(), r.State, err)
+	}
+}
+
+// TestLost: what the journal says was left, and is not there, is counted and named.
+func TestLost(t *testing.T) {
+	f := newFixture(t)
+	f.bury(100)
+	all := f.peek(dead)
+	ctx, stop := context.WithCancel(f.ctx)
+	f.env.Backend = hookWays[0].wrap(f.local, func() error {
+		stop()
+		return f.local.SettleDirect(f.ctx, dead, backends.Outcome{Action: backends.Complete}, all[90].Broker.SequenceNumber)
+	})
+	r, err := Run(ctx, f.env, f.plan(Spec{Concurrency: 1}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.accounted(r)
+	if !r.Checked || r.Done != 50 || r.Left != 49 || r.Lost != 1 || len(r.LostItems) != 1 || r.LostItems[0].ID != "id-90" {
+		t.Errorf("%s: %+v", r.Summary(), r.LostItems)
+	}
+}
+
+// TestRestoreOfOtherKinds: what was moved or purged comes back too, unless the job kept nothing.
+func TestRestoreOfOtherKinds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		spec Spec
+		back int64 // -1: refused
+	}{
+		{"moved", Spec{}, 4},
+		{"copied", Spec{Copy: true}, -1},
+		{"purged", Spec{Kind: Purge}, 4},
+		{"purged after a backup", Spec{Kind: Purge, Backup: "backup.jsonl"}, -1},
+		{"purged without", Spec{Kind: Purge, Discard: true}, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t)
+			f.bury(4)
+			r := f.run(c.spec)
+			back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil)
+			if refused := errors.Is(err, ErrRefused); refused != (c.back < 0) || !refused && (err != nil || back.Done != c.back) {
+				t.Errorf("%s, %v", back.Summary(), err)
+			}
+			if c.back > 0 {
+				f.holds(dead, int(c.back))
+			}
+			if _, err := Restore(f.ctx, Env{Backend: f.local, Journals: f.env.Journals, Conn: "local:other"}, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
+				t.Errorf("on another connection: %v", err)
+			}
+		})
+	}
+}
+
+// TestRestoreNeedsADestination where dead letters cannot be put back.
+func TestRestoreNeedsADestination(t *testing.T) {
+	f := newFixture(t).leaseOnly()
+	f.bury(2)
+	r := f.run(Spec{Kind: Complete})
+	if _, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
+		t.Errorf("without a destination: %v", err)
+	}
+	back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{To: &orders}, nil)
+	if err != nil || back.Done != 2 {
+		t.Errorf("%s, %v", back.Summary(), err)
+	}
+	f.holds(orders, 2)
+}
