@@ -82,7 +82,7 @@ func seedDirectory(ctx context.Context, a *app, dir string) error {
 	if err := errors.Join(seedIncident(ctx, b, clock, a.corpus, a.now()), b.Close()); err != nil {
 		return err
 	}
-	a.say("dlq: the incident is in %s; look at it with: dlq -c local:%s list", dir, dir)
+	a.say("the incident is in %s; look at it with: dlq -c local:%s list", dir, dir)
 	return nil
 }
 

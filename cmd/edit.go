@@ -119,7 +119,7 @@ func (a *app) runEditor(ctx context.Context, path string) error {
 		words := strings.Fields(editor)
 		run = exec.CommandContext(ctx, words[0], append(words[1:], path)...)
 	}
-	run.Stdin, run.Stdout, run.Stderr = a.in, os.Stdout, a.err
+	run.Stdin, run.Stdout, run.Stderr = a.in, a.screen, a.err
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("editor %s: %w", editor, err)
 	}

@@ -91,7 +91,7 @@ func runExport(ctx context.Context, a *app, opts exportOptions, flags *pflag.Fla
 		return err
 	}
 	if n > 0 {
-		a.say("dlq: %s written to %s", plural(int64(n), "message"), opts.out)
+		a.say("%s written to %s", plural(int64(n), "message"), opts.out)
 	}
 	return src.end(a, int64(n))
 }

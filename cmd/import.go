@@ -133,7 +133,7 @@ func (im *importer) send(ctx context.Context, batch []*message.Message) error {
 			continue
 		}
 		im.refused++
-		im.a.say("dlq: message %d of the file was not sent: %v", first+int64(i), err)
+		im.a.say("message %d of the file was not sent: %v", first+int64(i), err)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (im *importer) send(ctx context.Context, batch []*message.Message) error {
 // finish says how far it came.
 func (im *importer) finish(err error) error {
 	if im.sent > 0 {
-		im.a.say("dlq: %s sent to %s", plural(im.sent, "message"), im.id)
+		im.a.say("%s sent to %s", plural(im.sent, "message"), im.id)
 	}
 	switch {
 	case err != nil && im.sent > 0 && !errors.Is(err, context.Canceled):

@@ -76,17 +76,18 @@ func (a *app) runJob(ctx context.Context, spec resubmit.Spec, c consent, before 
 
 // question is what a person has to agree to: how many, from where, to where.
 func question(p *resubmit.Plan) string {
-	verb := map[resubmit.Kind]string{
-		resubmit.Resubmit: "Move", resubmit.Complete: "Remove", resubmit.Purge: "Remove for good",
-	}[p.Spec.Kind]
-	if p.Spec.Copy {
-		verb = "Copy"
+	what := fmt.Sprintf("%s of %s", plural(p.Matched, "message"), p.Spec.From)
+	switch {
+	case p.Spec.Kind == resubmit.Complete:
+		return "Remove " + what + "?"
+	case p.Spec.Discard:
+		return "Remove " + what + " for good, without a backup?"
+	case p.Spec.Kind == resubmit.Purge:
+		return "Export and then remove " + what + "?"
+	case p.Spec.Copy:
+		return "Copy " + what + " to " + destinations(p) + "?"
 	}
-	text := fmt.Sprintf("%s %s of %s", verb, plural(p.Matched, "message"), p.Spec.From)
-	if to := destinations(p); to != "" {
-		text += " to " + to
-	}
-	return text + "?"
+	return "Move " + what + " to " + destinations(p) + "?"
 }
 
 // destinations names where the messages of a plan go, with the numbers when it is more than
@@ -106,10 +107,10 @@ func destinations(p *resubmit.Plan) string {
 // sayFindings writes what the preflight found: what is in the way, then what is to be known.
 func (a *app) sayFindings(p *resubmit.Plan) {
 	for _, f := range p.Vetoes {
-		a.say("dlq: refused: %s", findingText(f))
+		a.say("refused: %s", findingText(f))
 	}
 	for _, f := range p.Warnings {
-		a.say("dlq: warning: %s", findingText(f))
+		a.say("warning: %s", findingText(f))
 	}
 }
 
@@ -218,16 +219,16 @@ func (a *app) finishJob(r resubmit.Report, err error) error {
 	if r.Job == "" {
 		return err
 	}
-	a.say("dlq: %s", r.Summary())
+	a.say("%s", r.Summary())
 	for _, id := range r.Created {
-		a.say("dlq: queue %s did not exist and was created with defaults", id)
+		a.say("queue %s did not exist and was created with defaults", id)
 	}
 	a.sayItems("skipped", r.Skipped)
 	a.sayItems("failed", r.Failed)
 	a.sayItems("possibly twice", r.Uncertain)
 	a.sayItems("lost", r.LostItems)
 	if r.Newcomers > 0 {
-		a.say("dlq: %s arrived meanwhile and was not touched", plural(r.Newcomers, "message"))
+		a.say("%s arrived meanwhile and was not touched", plural(r.Newcomers, "message"))
 	}
 	show := "dlq jobs show " + r.Job + " accounts for every message"
 	resume := "dlq jobs resume " + r.Job + " goes on"
@@ -242,17 +243,17 @@ func (a *app) finishJob(r resubmit.Report, err error) error {
 	case r.Partly():
 		return fail(exitPartly, show, "job %s is partly done", r.Job)
 	}
-	a.say("dlq: job %s; %s", r.Job, show)
+	a.say("job %s; %s", r.Job, show)
 	return nil
 }
 
 func (a *app) sayItems(what string, items []resubmit.Item) {
 	for i, it := range items {
 		if i == namedItems {
-			a.say("dlq: %s: and %d more", what, len(items)-i)
+			a.say("%s: and %d more", what, len(items)-i)
 			return
 		}
-		line := fmt.Sprintf("dlq: %s: seq %d, id %s", what, it.Seq, it.ID)
+		line := fmt.Sprintf("%s: seq %d, id %s", what, it.Seq, it.ID)
 		if it.Reason != "" {
 			line += ": " + it.Reason
 		}

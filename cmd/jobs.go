@@ -267,7 +267,7 @@ reports what is left and ends; dlq jobs resume goes on later.`,
 		if err := journals.Cancel(args[0]); err != nil {
 			return err
 		}
-		a.say("dlq: job %s was asked to stop", args[0])
+		a.say("job %s was asked to stop", args[0])
 		return nil
 	})
 }

@@ -105,7 +105,7 @@ func runList(ctx context.Context, a *app, opts listOptions) error {
 	case opts.prefix != "":
 		return fail(exitNothing, "", "no entity begins with %q", opts.prefix)
 	}
-	a.say("dlq: there are no entities yet; dlq send NAME makes a queue")
+	a.say("there are no entities yet; dlq send NAME makes a queue")
 	return nil
 }
 

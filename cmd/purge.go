@@ -91,8 +91,8 @@ func (a *app) backup(ctx context.Context, plan *resubmit.Plan) (string, error) {
 		return "", fmt.Errorf("backup before the purge: %w", err)
 	}
 	if int64(n) < plan.Matched {
-		a.say("dlq: warning: %d of %d messages are gone already", plan.Matched-int64(n), plan.Matched)
+		a.say("warning: %d of %d messages are gone already", plan.Matched-int64(n), plan.Matched)
 	}
-	a.say("dlq: %s exported to %s", plural(int64(n), "message"), path)
+	a.say("%s exported to %s", plural(int64(n), "message"), path)
 	return path, nil
 }

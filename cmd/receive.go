@@ -111,7 +111,7 @@ func runReceive(ctx context.Context, a *app, opts receiveOptions, arg string) (e
 		return fail(exitNothing, "", "no message is free in %s", id)
 	}
 	if settle.Action != 0 {
-		a.say("dlq: %s of %s done", settle.Action, plural(out.rows, "message"))
+		a.say("%s of %s done", settle.Action, plural(out.rows, "message"))
 	}
 	return nil
 }

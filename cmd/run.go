@@ -40,7 +40,7 @@ func (a *app) main(ctx context.Context) exitCode {
 		fmt.Fprintln(a.err, a.paintErr(red, "dlq: ")+line)
 	}
 	if hint != "" {
-		a.say("hint: %s", hint)
+		fmt.Fprintln(a.err, "hint: "+textview.Sanitise(hint))
 	}
 	return code
 }

@@ -96,7 +96,7 @@ func (a *app) createQueue(ctx context.Context, b backends.Backend, id backends.E
 	if err := creator.CreateQueue(ctx, id.Name); err != nil && !backends.IsCode(err, backends.AlreadyExists) {
 		return err
 	}
-	a.say("dlq: queue %s did not exist and was created with defaults", id.Name)
+	a.say("queue %s did not exist and was created with defaults", id.Name)
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (o *sendOptions) readBody(a *app) ([]byte, error) {
 	case o.bodyFile != "" && o.bodyFile != "-":
 		return readFile(o.bodyFile)
 	case a.inTTY:
-		a.say("dlq: reading the body from the terminal; end it with Ctrl-D")
+		a.say("reading the body from the terminal; end it with Ctrl-D")
 	}
 	b, err := io.ReadAll(a.in)
 	if err != nil {

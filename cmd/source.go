@@ -58,7 +58,7 @@ func (r *reading) messages(ctx context.Context) iter.Seq2[*message.Message, erro
 // end says what could not be judged, and that nothing was found if so.
 func (r *reading) end(a *app, n int64) error {
 	if bad, first := r.query.Unjudged(); bad > 0 {
-		a.say("dlq: warning: %s could not be judged and are left out; the first: %v", plural(bad, "message"), first)
+		a.say("warning: %s could not be judged and are left out; the first: %v", plural(bad, "message"), first)
 	}
 	if n == 0 {
 		return fail(exitNothing, "", "nothing matched in %s", r.id)

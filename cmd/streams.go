@@ -14,9 +14,10 @@ import (
 
 // streams are the three standard streams and what is known of the terminals behind them.
 type streams struct {
-	in  io.Reader
-	out *bufio.Writer // data; flushed at the end of a command and before a question
-	err io.Writer     // everything else
+	in     io.Reader
+	out    *bufio.Writer // data; flushed at the end of a command and before a question
+	err    io.Writer     // everything else
+	screen io.Writer     // standard output without the buffer, for a program that is started
 
 	inTTY, outTTY, errTTY bool
 	// colour and progress are for terminals that can do more than print lines.
@@ -36,6 +37,7 @@ func systemStreams(getenv func(string) string) streams {
 		in:     os.Stdin,
 		out:    bufio.NewWriterSize(os.Stdout, outBuffer),
 		err:    os.Stderr,
+		screen: os.Stdout,
 		inTTY:  term.IsTerminal(int(os.Stdin.Fd())),
 		outTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		errTTY: term.IsTerminal(int(os.Stderr.Fd())),
@@ -56,7 +58,7 @@ func (s *streams) interactive() bool { return s.inTTY && s.errTTY }
 
 // say writes one line to standard error, sanitised whole: its arguments may come from anywhere.
 func (s *streams) say(format string, args ...any) {
-	fmt.Fprintln(s.err, textview.Sanitise(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(s.err, "dlq: "+textview.Sanitise(fmt.Sprintf(format, args...)))
 }
 
 // printf writes text with safe arguments to standard output; an error shows at flush.
