@@ -37,8 +37,9 @@ func newApp(ctx context.Context, d Deps) *app {
 	return a
 }
 
-// close ends everything that is under way, and waits for a job to stop in order.
-func (a *app) close() {
+// close ends everything that is under way, and waits for a job to stop in order. It
+// returns how that ended, if there was one.
+func (a *app) close() (jobDoneMsg, bool) {
 	a.cancel()
 	if a.dialog != nil {
 		a.dialog.Close()
@@ -46,9 +47,10 @@ func (a *app) close() {
 	for _, s := range a.stack {
 		s.Close()
 	}
-	if a.job != nil {
-		a.job.wait()
+	if a.job == nil {
+		return jobDoneMsg{}, false
 	}
+	return a.job.wait(), true
 }
 
 // Init begins what the screens begin with.
@@ -177,6 +179,8 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		return openDialog(newHelp(a.ui, top, a.global))
 	case key.Matches(msg, a.global.jobs):
 		return a.openJobs()
+	case key.Matches(msg, a.global.watch):
+		return a.watch()
 	case key.Matches(msg, a.global.quit):
 		return a.quit()
 	case key.Matches(msg, a.global.suspend):
@@ -188,7 +192,7 @@ func (a *app) key(msg tea.KeyMsg) tea.Cmd {
 		return a.pop()
 	default:
 		if b, ok := disabled(top.Keys(), msg); ok {
-			return notify(warning, "%s: %s", b.Help().Desc, a.why())
+			return notify(warning, "%s is off: %s", b.Help().Key, a.why())
 		}
 		return top.Update(msg)
 	}

@@ -210,10 +210,7 @@ func (s *entities) empty() hint {
 func (s *entities) Crumb() string { return "entities" }
 
 func (s *entities) Context() (left, right line) {
-	var dead int64
-	for _, e := range s.shown {
-		dead += max(e.Counts.DeadLetter, 0)
-	}
+	dead := s.deadLetters(s.shown)
 	left = plain(plural(int64(len(s.shown)), "entity", "entities") + " · ")
 	if dead > 0 {
 		left = left.add(s.theme.Danger, plural(dead, "dead letter", "dead letters"))
@@ -233,12 +230,22 @@ func (s *entities) Context() (left, right line) {
 	return left, right
 }
 
+// deadLetters returns how many dead letters there are, as far as the counts are known.
+func (s *entities) deadLetters(in []backends.Entity) (n int64) {
+	for _, e := range in {
+		n += max(e.Counts.DeadLetter, 0)
+	}
+	return n
+}
+
 func (s *entities) Status() line {
 	switch {
 	case s.err != nil && len(s.shown) > 0:
 		return line{{"error: " + oneLine(s.err), s.theme.Danger}}
 	case s.loading:
 		return line{{"reading entities… " + grouped(int64(len(s.fresh))), s.theme.Muted}}
+	case len(s.all) > 0 && s.deadLetters(s.all) == 0:
+		return line{{"✓ no dead letters in any entity", s.theme.OK}, {"; r looks again", s.theme.Muted}}
 	}
 	return nil
 }

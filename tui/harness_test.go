@@ -56,7 +56,7 @@ func drive(t *testing.T, d Deps, width, height int) *driver {
 	dr.app.exec = func(c *exec.Cmd, done tea.ExecCallback) tea.Cmd {
 		return func() tea.Msg { return done(c.Run()) }
 	}
-	t.Cleanup(dr.app.close)
+	t.Cleanup(func() { _, _ = dr.app.close() })
 	return dr
 }
 

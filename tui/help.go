@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -20,7 +22,7 @@ type helpDialog struct {
 func newHelp(u *ui, s screen, global globalKeys) *helpDialog {
 	return &helpDialog{
 		ui:     u,
-		groups: append(s.Keys().groups(), global.group()),
+		groups: slices.Insert(s.Keys().groups(), 2, global.group()), // there the columns come out even
 		close:  bind("Esc", "close", "esc", "q", "?", "enter"),
 		up:     bind("↑", "", "up", "k", "pgup"),
 		down:   bind("↓", "", "down", "j", "pgdown"),
@@ -77,7 +79,7 @@ func (d *helpDialog) block(g keyGroup) []line {
 		if b.Enabled() {
 			out = append(out, line{{name, d.theme.Key}, {b.Help().Desc, d.theme.Muted}})
 		} else {
-			out = append(out, line{{name + b.Help().Desc + " (" + d.whyShort() + ")", d.theme.Muted}})
+			out = append(out, line{{name + "(" + d.whyShort() + ") " + b.Help().Desc, d.theme.Muted}})
 		}
 	}
 	return append(out, nil)

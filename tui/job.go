@@ -22,8 +22,8 @@ type job struct {
 
 	cancel   context.CancelFunc
 	progress chan resubmit.Progress
-	done     chan jobDoneMsg
 	ended    chan struct{}
+	result   jobDoneMsg // once ended is closed
 }
 
 // outcome is how a job ended: with a report, or with a sentence.
@@ -49,17 +49,15 @@ type (
 func (j *job) start(ctx context.Context) {
 	ctx, j.cancel = context.WithCancel(ctx)
 	j.progress = make(chan resubmit.Progress, 1)
-	j.done = make(chan jobDoneMsg, 1)
 	j.ended = make(chan struct{})
 	go func() {
 		defer close(j.ended)
 		defer j.cancel()
-		msg := jobDoneMsg{job: j}
-		msg.err = guard(func() (err error) {
-			msg.outcome, err = j.work(ctx, j.report)
+		j.result.job = j
+		j.result.err = guard(func() (err error) {
+			j.result.outcome, err = j.work(ctx, j.report)
 			return err
 		})
-		j.done <- msg
 	}()
 }
 
@@ -79,8 +77,8 @@ func (j *job) report(p resubmit.Progress) {
 func (j *job) next() tea.Cmd {
 	return func() tea.Msg {
 		select {
-		case d := <-j.done:
-			return d
+		case <-j.ended:
+			return j.result
 		case p := <-j.progress:
 			return jobProgressMsg{j, p}
 		}
@@ -93,10 +91,11 @@ func (j *job) stop() {
 	j.cancel()
 }
 
-// wait stops the job and returns when it has ended.
-func (j *job) wait() {
+// wait stops the job and returns how it has ended.
+func (j *job) wait() jobDoneMsg {
 	j.cancel()
 	<-j.ended
+	return j.result
 }
 
 // startJob begins a job and shows it, unless there is one already.
@@ -130,7 +129,7 @@ func (a *app) jobDone(msg jobDoneMsg) tea.Cmd {
 	if watching {
 		cmds = append(cmds, openDialog(newReport(a.ui, msg)))
 	} else {
-		cmds = append(cmds, msg.notice())
+		cmds = append(cmds, func() tea.Msg { return noticeMsg{msg.notice()} })
 	}
 	if msg.job.changes {
 		cmds = append(cmds, func() tea.Msg { return queuesChangedMsg{} })
@@ -139,16 +138,25 @@ func (a *app) jobDone(msg jobDoneMsg) tea.Cmd {
 }
 
 // notice is the end of a job in one line.
-func (m jobDoneMsg) notice() tea.Cmd {
+func (m jobDoneMsg) notice() notice {
+	r := m.outcome.report
 	switch {
 	case m.err != nil:
-		return notify(failure, "%s: %s", m.job.title, oneLine(m.err))
-	case m.outcome.report == nil:
-		return notify(success, "%s", m.outcome.text)
-	case m.outcome.report.Partly() || m.outcome.report.Left > 0:
-		return notify(warning, "%s (J shows the job)", m.outcome.report.Summary())
+		return notice{failure, m.job.title + ": " + m.err.Error()}
+	case r == nil:
+		return notice{success, m.outcome.text}
+	case r.Partly() || r.Left > 0:
+		return notice{warning, r.Summary() + " (job " + r.Job + ")"}
 	}
-	return notify(success, "%s (J shows the job)", m.outcome.report.Summary())
+	return notice{success, r.Summary() + " (job " + r.Job + ")"}
+}
+
+// watch shows the job that went on in the background.
+func (a *app) watch() tea.Cmd {
+	if a.job == nil {
+		return notify(info, "no job is running; J lists those that did")
+	}
+	return openDialog(newProgress(a.ui, a.job))
 }
 
 // jobLine is the job in the status line.
@@ -162,6 +170,9 @@ func (a *app) jobLine() line {
 	}
 	if a.job.stopping {
 		l = l.add(a.theme.Warning, " stopping")
+	}
+	if a.dialog == nil {
+		l = l.add(a.theme.Key, "  w").add(a.theme.Muted, " watch")
 	}
 	return l
 }

@@ -284,7 +284,10 @@ func TestQuitAsksWhileAJobRuns(t *testing.T) {
 	d.has("slow work", "Esc stop in order")
 	d.press("enter", "ctrl+c")
 	d.has("A job is running", "Leaving stops it in order")
-	d.press("n")
+	d.press("n", "w")
+	d.has("Esc stop in order")
+	d.press("enter")
+	d.has("w watch")
 	if d.quit {
 		t.Fatal("it left without a yes")
 	}
@@ -317,7 +320,7 @@ func TestEscStopsAJob(t *testing.T) {
 
 func TestResizeInTheMiddleOfALoad(t *testing.T) {
 	a := newApp(t.Context(), Deps{Backend: fakePeeker{n: 2000}, Getenv: noColour})
-	t.Cleanup(a.close)
+	t.Cleanup(func() { _, _ = a.close() })
 	a.stack = []screen{newLetters(a.ui, backends.EntityID{Name: "orders", Sub: backends.DeadLetterQueue})}
 	a.Update(msgSize(80, 24))
 	s := a.top().(*letters)

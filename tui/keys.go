@@ -38,6 +38,12 @@ func bind(name, does string, keys ...string) key.Binding {
 	return key.NewBinding(key.WithKeys(keys...), key.WithHelp(name, does))
 }
 
+// more returns a binding with a longer text, for the help: the footer has room for a word.
+func more(b key.Binding, does string) key.Binding {
+	b.SetHelp(b.Help().Key, does)
+	return b
+}
+
 // moveKeys move in a list or a text.
 type moveKeys struct{ up, down, pageUp, pageDown, home, end key.Binding }
 
@@ -48,7 +54,7 @@ func newMoveKeys() moveKeys {
 		pageUp:   bind("PgUp ^b", "page up", "pgup", "ctrl+b"),
 		pageDown: bind("PgDn ^f", "page down", "pgdown", "ctrl+f"),
 		home:     bind("Home <", "first", "home", "<"),
-		end:      bind("End >", "last", "end", ">"),
+		end:      bind("End G", "last", "end", "G", ">"),
 	}
 }
 
@@ -88,20 +94,21 @@ func (k moveKeys) move(msg tea.KeyMsg, m mover) bool {
 }
 
 // globalKeys work on every screen, unless something is being typed.
-type globalKeys struct{ help, jobs, back, quit, suspend key.Binding }
+type globalKeys struct{ help, jobs, watch, back, quit, suspend key.Binding }
 
 func newGlobalKeys() globalKeys {
 	return globalKeys{
 		help:    bind("?", "help", "?"),
 		jobs:    bind("J", "jobs", "J"),
-		back:    bind("q Esc", "back", "q", "esc"),
+		watch:   bind("w", "watch the running job", "w"),
+		back:    bind("q Esc", "back, at last leave", "q", "esc"),
 		quit:    bind("^c", "leave", "ctrl+c"),
 		suspend: bind("^z", "to the shell and back", "ctrl+z"),
 	}
 }
 
 func (k globalKeys) group() keyGroup {
-	return keyGroup{"everywhere", []key.Binding{k.help, k.jobs, k.back, k.quit, k.suspend}}
+	return keyGroup{"everywhere", []key.Binding{k.help, k.jobs, k.watch, k.back, k.quit, k.suspend}}
 }
 
 // entitiesKeys are those of the list of entities.
@@ -129,7 +136,14 @@ func (k entitiesKeys) ShortHelp() []key.Binding {
 func (k entitiesKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
 
 func (k entitiesKeys) groups() []keyGroup {
-	return []keyGroup{k.moveKeys.group(), {"look", []key.Binding{k.open, k.active, k.transfer, k.filter, k.order, k.refresh}}}
+	return []keyGroup{k.moveKeys.group(), {"look", []key.Binding{
+		more(k.open, "its dead letters"),
+		more(k.active, "active messages"),
+		more(k.transfer, "transfer dead letters"),
+		more(k.filter, "find a part of a name"),
+		more(k.order, "by dead letters or name"),
+		k.refresh,
+	}}}
 }
 
 // actionKeys act on a queue. They are capital, but for those that only read.
@@ -146,6 +160,16 @@ func newActionKeys(readOnly bool) actionKeys {
 		b.SetEnabled(!readOnly)
 	}
 	return k
+}
+
+// described are all of them with what they do in words. X only reads, but it writes a file.
+func (k actionKeys) described() []key.Binding {
+	return []key.Binding{
+		more(k.resubmit, "resubmit here or elsewhere"),
+		more(k.edit, "edit, then resubmit"),
+		more(k.complete, "complete: can be restored"),
+		more(k.export, "export to a file"),
+	}
 }
 
 // lettersKeys are those of the list of messages.
@@ -167,7 +191,7 @@ func newLettersKeys(caps backends.Capabilities, readOnly bool) lettersKeys {
 		filter:     bind("/", "filter", "/"),
 		groupView:  bind("g", "group", "g"),
 		order:      bind("o", "order", "o"),
-		next:       bind("Tab", "active, transfer", "tab"),
+		next:       bind("Tab", "active", "tab"),
 		refresh:    bind("r", "refresh", "r"),
 	}
 	for _, b := range []*key.Binding{&k.open, &k.mark, &k.markAll, &k.invert, &k.unmark, &k.filter, &k.groupView, &k.order, &k.refresh, &k.export} {
@@ -188,9 +212,16 @@ func (k lettersKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
 func (k lettersKeys) groups() []keyGroup {
 	return []keyGroup{
 		k.moveKeys.group(),
-		{"look", []key.Binding{k.open, k.filter, k.groupView, k.order, k.next, k.refresh}},
-		{"mark", []key.Binding{k.mark, k.markAll, k.invert, k.unmark}},
-		{"act on the marked, else on this one", []key.Binding{k.resubmit, k.edit, k.complete, k.export}},
+		{"look", []key.Binding{
+			more(k.open, "open the message"),
+			k.filter,
+			more(k.groupView, "group by what went wrong"),
+			more(k.order, "oldest or newest first"),
+			more(k.next, "active, then transfer"),
+			k.refresh,
+		}},
+		{"mark", []key.Binding{k.mark, more(k.markAll, "all that the filter shows"), k.invert, k.unmark}},
+		{"act on the marked, else on this one", k.actionKeys.described()},
 	}
 }
 
@@ -221,8 +252,8 @@ func (k groupsKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
 func (k groupsKeys) groups() []keyGroup {
 	return []keyGroup{
 		k.moveKeys.group(),
-		{"look", []key.Binding{k.open, k.order}},
-		{"act on the whole group", []key.Binding{k.resubmit, k.complete, k.export}},
+		{"look", []key.Binding{more(k.open, "show its messages"), more(k.order, "frequent or latest first")}},
+		{"act on the whole group", slices.DeleteFunc(k.described(), func(b key.Binding) bool { return !b.Enabled() && len(b.Keys()) == 0 })},
 	}
 }
 
@@ -254,8 +285,14 @@ func (k detailKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
 func (k detailKeys) groups() []keyGroup {
 	return []keyGroup{
 		k.moveKeys.group(),
-		{"look", []key.Binding{k.next, k.previous, k.pane, k.view, k.mark}},
-		{"act on this message", []key.Binding{k.resubmit, k.edit, k.complete, k.export}},
+		{"look", []key.Binding{
+			more(k.next, "next message"),
+			more(k.previous, "previous message"),
+			more(k.pane, "to the body and back"),
+			more(k.view, "decoded, text, hex"),
+			k.mark,
+		}},
+		{"act on this message", k.described()},
 	}
 }
 
@@ -289,8 +326,12 @@ func (k jobsKeys) FullHelp() [][]key.Binding { return fullHelp(k) }
 func (k jobsKeys) groups() []keyGroup {
 	return []keyGroup{
 		k.moveKeys.group(),
-		{"look", []key.Binding{k.open, k.refresh}},
-		{"act on this job", []key.Binding{k.resume, k.stop, k.restore}},
+		{"look", []key.Binding{more(k.open, "show its report"), k.refresh}},
+		{"act on this job", []key.Binding{
+			more(k.resume, "resume: do what is left"),
+			more(k.stop, "stop it, wherever it runs"),
+			more(k.restore, "bring messages back"),
+		}},
 	}
 }
 

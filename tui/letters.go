@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"dlq/backends"
+	"dlq/backends/message"
 	"dlq/resubmit"
 	"dlq/tui/table"
 	"dlq/tui/theme"
@@ -274,7 +275,11 @@ func (s *letters) Row(i int, dst []string) []string {
 	if !s.why {
 		return append(dst, s.rows.subject(i), s.rows.id(i), r.state.String(), tries, size)
 	}
-	return append(dst, s.rows.reason(i), shortType(s.rows.description(i)), tries, size, s.rows.subject(i), s.rows.id(i))
+	what := shortType(s.rows.description(i))
+	if r.state != message.Active { // a sweep would not meet it
+		what = "[" + r.state.String() + "] " + what
+	}
+	return append(dst, s.rows.reason(i), what, tries, size, s.rows.subject(i), s.rows.id(i))
 }
 
 // look lets numbers step back behind what happened.

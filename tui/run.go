@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"dlq/backends"
 	"dlq/resubmit"
+	"dlq/tui/textview"
 )
 
 // Deps is what the UI needs from the process around it. Only Backend and Journals are
@@ -38,6 +40,9 @@ type Deps struct {
 	// In and Out are the terminal; nil is that of the process.
 	In  io.Reader
 	Out io.Writer
+	// Err is where is said, after the UI was left, how a job ended that still ran then; nil
+	// is standard error.
+	Err io.Writer
 	// Getenv looks up the environment ($VISUAL, $EDITOR, $XDG_RUNTIME_DIR, $NO_COLOR,
 	// $COLORFGBG, $DLQ_THEME); nil is os.Getenv.
 	Getenv func(string) string
@@ -54,7 +59,6 @@ func Run(ctx context.Context, d Deps) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newApp(ctx, d)
-	defer m.close()
 	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithAltScreen()}
 	if m.deps.In != nil {
 		opts = append(opts, tea.WithInput(m.deps.In))
@@ -63,6 +67,9 @@ func Run(ctx context.Context, d Deps) error {
 		opts = append(opts, tea.WithOutput(m.deps.Out))
 	}
 	_, err := tea.NewProgram(m, opts...).Run()
+	if end, ran := m.close(); ran { // the screen that would have shown it is gone
+		fmt.Fprintf(m.deps.Err, "dlq: %s\n", textview.Sanitise(end.notice().text))
+	}
 	if errors.Is(err, tea.ErrInterrupted) {
 		return nil
 	}

@@ -39,7 +39,8 @@ func openTerminal(ctx context.Context, t *testing.T, d Deps) *terminal {
 		t.Fatal(err)
 	}
 	term := &terminal{t: t, master: master, done: make(chan error, 1), grown: make(chan struct{}, 1)}
-	t.Cleanup(func() { _, _ = slave.Close(), master.Close() })
+	// The slave is left to the collector: bubbletea's reader may be about to let go of it.
+	t.Cleanup(func() { _ = master.Close() })
 	go term.read()
 	d.In, d.Out = slave, slave
 	go func() { term.done <- Run(ctx, d) }()
@@ -159,9 +160,12 @@ func TestRunWaitsForItsJob(t *testing.T) {
 	a.Update(startJobMsg{&job{title: "work", work: func(ctx context.Context, _ func(resubmit.Progress)) (outcome, error) {
 		<-ctx.Done()
 		stopped = true
-		return outcome{}, nil
+		return outcome{text: "stopped half way"}, nil
 	}}})
-	a.close()
+	end, ran := a.close()
+	if !ran || !strings.Contains(end.notice().text, "stopped half way") {
+		t.Errorf("the end of the job is %+v", end)
+	}
 	if !stopped {
 		t.Error("the job was left behind")
 	}

@@ -23,7 +23,7 @@ func Screenshot(ctx context.Context, d Deps, width, height int, keys ...string) 
 		return getenv(name)
 	}
 	p := newPlayer(ctx, d, width, height)
-	defer p.app.close()
+	defer func() { _, _ = p.app.close() }()
 	for _, k := range keys {
 		p.key(k)
 	}

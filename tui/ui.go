@@ -35,6 +35,9 @@ func newUI(ctx context.Context, d Deps) *ui {
 	if d.Getenv == nil {
 		d.Getenv = os.Getenv
 	}
+	if d.Err == nil {
+		d.Err = os.Stderr
+	}
 	if d.Editor == nil {
 		d.Editor = editorFrom(d.Getenv, runtime.GOOS)
 	}
