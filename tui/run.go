@@ -56,22 +56,23 @@ type Deps struct {
 // at that moment is stopped at the next safe point, as its journal records, and Run waits
 // for that. Leaving is not an error; ctx being done is, and wraps ctx.Err().
 func Run(ctx context.Context, d Deps) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	m := newApp(ctx, d)
-	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithAltScreen()}
+	opts := []tea.ProgramOption{tea.WithAltScreen()}
 	if m.deps.In != nil {
 		opts = append(opts, tea.WithInput(m.deps.In))
 	}
 	if m.deps.Out != nil {
 		opts = append(opts, tea.WithOutput(m.deps.Out))
 	}
-	_, err := tea.NewProgram(m, opts...).Run()
+	p := tea.NewProgram(m, opts...)
+	// Not tea.WithContext: that kills the program, which then does not wait for its reader.
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err := p.Run()
 	if end, ran := m.close(); ran { // the screen that would have shown it is gone
 		fmt.Fprintf(m.deps.Err, "dlq: %s\n", textview.Sanitise(end.notice().text))
 	}
-	if errors.Is(err, tea.ErrInterrupted) {
-		return nil
+	if err == nil || errors.Is(err, tea.ErrInterrupted) {
+		return ctx.Err()
 	}
 	return err
 }
