@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,12 +58,7 @@ func runGroups(ctx context.Context, a *app, opts peekOptions, fs *pflag.FlagSet,
 		return appendJSON(dst, groupRow{ID: g.ID, Count: g.Count, Reason: g.Reason, Detail: g.Detail,
 			First: moment(g.First), Last: moment(g.Last), SampleSeq: g.SampleSeq, SampleID: g.SampleID})
 	})
-	for _, g := range grouper.Groups() {
-		if err := out.add(g); err != nil {
-			return err
-		}
-	}
-	if err := out.end(); err != nil {
+	if err := out.all(succeeding(slices.Values(grouper.Groups()))); err != nil {
 		return err
 	}
 	return src.end(a, out.rows)

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,12 +86,7 @@ func runJobsList(a *app, f format) error {
 	out := newListing(a, f, a.jobColumns(), func(dst []byte, j resubmit.JobInfo) ([]byte, error) {
 		return appendJSON(dst, newJobRow(j))
 	})
-	for _, j := range jobs {
-		if err := out.add(j); err != nil {
-			return err
-		}
-	}
-	return out.end()
+	return out.all(succeeding(slices.Values(jobs)))
 }
 
 func (a *app) jobColumns() []column[resubmit.JobInfo] {
@@ -157,12 +153,13 @@ func runJobsShow(a *app, f format, id string) error {
 		a.printJob(job)
 	}
 	out := newListing(a, f, itemColumns(), appendJSON[itemRow])
-	for it, state := range job.Items() {
-		if err := out.add(itemRow{Seq: it.Seq, ID: it.ID, State: state, Reason: it.Reason}); err != nil {
-			return err
+	return out.all(func(yield func(itemRow, error) bool) {
+		for it, state := range job.Items() {
+			if !yield(itemRow{Seq: it.Seq, ID: it.ID, State: state, Reason: it.Reason}, nil) {
+				return
+			}
 		}
-	}
-	return out.end()
+	})
 }
 
 // printJob writes the head of a job: what it was told to do, and the sum of what it did.

@@ -88,15 +88,7 @@ func runList(ctx context.Context, a *app, opts listOptions) error {
 	out := newListing(a, opts.format, a.entityColumns(), func(dst []byte, e backends.Entity) ([]byte, error) {
 		return appendJSON(dst, newEntityRow(e))
 	})
-	for e, err := range b.Entities(ctx, backends.EntityQuery{Prefix: opts.prefix}) {
-		if err != nil {
-			return err
-		}
-		if err := out.add(e); err != nil {
-			return err
-		}
-	}
-	if err := out.end(); err != nil {
+	if err := out.all(b.Entities(ctx, backends.EntityQuery{Prefix: opts.prefix})); err != nil {
 		return err
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -59,9 +60,12 @@ type listing[T any] struct {
 
 	rows   int64
 	buf    []byte
-	sample []T // rows of a table whose widths are not decided yet
+	sample [][]cell // lines of a table whose widths are not decided yet; no rows, which hold bodies
 	widths []int
 }
+
+// cell is one place of a table.
+type cell struct{ text, colour string }
 
 // sampleRows is how many rows decide the widths of a table: as many as fill any screen.
 // Wider cells in later rows push their line to the right.
@@ -71,18 +75,37 @@ func newListing[T any](a *app, f format, columns []column[T], encode func([]byte
 	return &listing[T]{a: a, format: f, columns: columns, encode: encode}
 }
 
-// add writes one row, or keeps it until the widths are known.
+// all lists what comes. After an error what came before it is shown.
+func (l *listing[T]) all(rows iter.Seq2[T, error]) error {
+	for row, err := range rows {
+		if err == nil {
+			err = l.add(row)
+		}
+		if err != nil {
+			l.end()
+			return err
+		}
+	}
+	l.end()
+	return nil
+}
+
+// succeeding makes of rows that are there already what all takes.
+func succeeding[T any](rows iter.Seq[T]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row := range rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// add writes one row, or keeps its text until the widths are known.
 func (l *listing[T]) add(row T) error {
 	l.rows++
 	if l.format == table {
-		if l.widths != nil {
-			l.line(row)
-			return nil
-		}
-		l.sample = append(l.sample, row)
-		if len(l.sample) == sampleRows {
-			l.begin()
-		}
+		l.addLine(row)
 		return nil
 	}
 	before, after := "", "\n"
@@ -101,44 +124,59 @@ func (l *listing[T]) add(row T) error {
 	return err
 }
 
+func (l *listing[T]) addLine(row T) {
+	line := make([]cell, len(l.columns))
+	for i, c := range l.columns {
+		line[i].text = c.cell(row)
+		if c.colour != nil {
+			line[i].colour = c.colour(row)
+		}
+	}
+	if l.widths != nil {
+		l.write(line)
+		return
+	}
+	l.sample = append(l.sample, line)
+	if len(l.sample) == sampleRows {
+		l.begin()
+	}
+}
+
 // flush hands out all rows so far, deciding the widths if it must.
 func (l *listing[T]) flush() error {
-	if l.format == table && l.widths == nil && l.rows > 0 {
+	if len(l.sample) > 0 {
 		l.begin()
 	}
 	return l.a.flush()
 }
 
-// end writes what is held back and what closes the listing.
-func (l *listing[T]) end() error {
+// end writes what is held back and what closes the listing. An error shows at the app's flush.
+func (l *listing[T]) end() {
 	switch {
-	case l.format == table && l.widths == nil && l.rows > 0:
+	case len(l.sample) > 0:
 		l.begin()
 	case l.format == jsons && l.rows == 0:
 		l.a.printf("[]\n")
 	case l.format == jsons:
 		l.a.printf("\n]\n")
 	}
-	return nil
 }
 
-// begin decides the widths, writes the heading and the rows held so far.
+// begin decides the widths, writes the heading and the lines held so far.
 func (l *listing[T]) begin() {
 	l.widths = make([]int, len(l.columns))
+	heading := make([]cell, len(l.columns))
 	for i, c := range l.columns {
+		heading[i] = cell{c.title, bold}
 		l.widths[i] = len(c.title)
-		for _, row := range l.sample {
-			l.widths[i] = max(l.widths[i], textview.Width(c.cell(row)))
+		for _, line := range l.sample {
+			l.widths[i] = max(l.widths[i], textview.Width(line[i].text))
 		}
 	}
 	l.shrink()
-	cells := make([]string, len(l.columns))
-	for i, c := range l.columns {
-		cells[i] = l.a.paint(bold, l.fit(i, c.title))
-	}
-	l.write(cells)
-	for _, row := range l.sample {
-		l.line(row)
+	l.write(heading)
+	for _, line := range l.sample {
+		l.write(line)
 	}
 	l.sample = nil
 }
@@ -172,17 +210,6 @@ func (l *listing[T]) shrink() {
 	}
 }
 
-func (l *listing[T]) line(row T) {
-	cells := make([]string, len(l.columns))
-	for i, c := range l.columns {
-		cells[i] = l.fit(i, c.cell(row))
-		if c.colour != nil {
-			cells[i] = l.a.paint(c.colour(row), cells[i])
-		}
-	}
-	l.write(cells)
-}
-
 // fit returns the sanitised text in the width of column i; the last column is not filled.
 func (l *listing[T]) fit(i int, text string) string {
 	w := l.widths[i]
@@ -202,7 +229,11 @@ func (l *listing[T]) fit(i int, text string) string {
 	return text + pad
 }
 
-func (l *listing[T]) write(cells []string) {
+func (l *listing[T]) write(line []cell) {
+	cells := make([]string, len(line))
+	for i, c := range line {
+		cells[i] = l.a.paint(c.colour, l.fit(i, c.text))
+	}
 	l.a.out.WriteString(strings.TrimRight(strings.Join(cells, strings.Repeat(" ", columnGap)), " "))
 	l.a.out.WriteByte('\n')
 }

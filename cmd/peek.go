@@ -50,15 +50,7 @@ func runPeek(ctx context.Context, a *app, opts peekOptions, fs *pflag.FlagSet, a
 		columns = a.receivedColumns()
 	}
 	out := newListing(a, opts.format, columns, export.AppendJSON)
-	for m, err := range src.messages(ctx) {
-		if err != nil {
-			return err
-		}
-		if err := out.add(m); err != nil {
-			return err
-		}
-	}
-	if err := out.end(); err != nil {
+	if err := out.all(src.messages(ctx)); err != nil {
 		return err
 	}
 	return src.end(a, out.rows)

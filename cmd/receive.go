@@ -128,7 +128,8 @@ func receive(ctx context.Context, lease backends.Lease, out *listing[*message.Me
 			return err
 		}
 		if len(batch) == 0 {
-			return out.end()
+			out.end()
+			return nil
 		}
 		if settle.Action == 0 {
 			continue

@@ -85,11 +85,15 @@ func (s *selectionFlags) selection(fs *pflag.FlagSet) (resubmit.Selection, error
 	return sel, nil
 }
 
-// compile returns the selection ready to match, its relative times frozen now.
+// compile returns the selection ready to match, its relative times frozen now, and says what
+// in it is hardly meant.
 func (a *app) compile(s resubmit.Selection) (*resubmit.Query, error) {
 	q, err := s.Compile(a.now())
 	if err != nil {
 		return nil, fail(exitUsage, "dlq help selection describes the language", "%w", err)
+	}
+	for _, w := range q.Warnings() {
+		a.say("warning: %s", w)
 	}
 	return q, nil
 }

@@ -61,10 +61,7 @@ func runShow(ctx context.Context, a *app, opts showOptions, arg string) error {
 		return err
 	case opts.format != table:
 		out := newListing(a, opts.format, nil, export.AppendJSON)
-		if err := out.add(m); err != nil {
-			return err
-		}
-		return out.end()
+		return out.all(succeeding(slices.Values([]*message.Message{m})))
 	}
 	a.printMessage(id, m)
 	return nil
