@@ -43,6 +43,15 @@ const jqTime = time.Second
 // instants they were frozen to: compiled again later it gives the same query.
 func (q *Query) Selection() Selection { return q.selection }
 
+// Warnings returns what is legal in the --where expression and hardly meant, in the order of the
+// source, such as an application property that is named like a system property.
+func (q *Query) Warnings() []sqlfilter.Diagnostic {
+	if q.where == nil {
+		return nil
+	}
+	return q.where.Warnings()
+}
+
 // NeedsBody reports whether Match looks into bodies; if not, messages may be read without.
 func (q *Query) NeedsBody() bool {
 	return q.jq != nil || len(q.words) > 0 || q.where != nil && q.where.NeedsBody()

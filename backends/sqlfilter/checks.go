@@ -269,14 +269,24 @@ func (p *parser) doubtBare(t term) {
 	p.doubt(bad)
 }
 
-// doubtScope finds an application property that has the name of a system property. Dead
-// letters carry reason and description as application properties: those are fine.
+// doubtScope finds an application property that has the name of a system property, or in a
+// selection nearly that name. Dead letters carry reason and description as application
+// properties: those are fine.
 func (p *parser) doubtScope(t token) {
-	system, ok := p.names.lookup(t.text)
-	if !ok || t.kind != wordToken || strings.EqualFold(t.text, message.DeadLetterReasonProperty) ||
+	if t.kind != wordToken || strings.EqualFold(t.text, message.DeadLetterReasonProperty) ||
 		strings.EqualFold(t.text, message.DeadLetterDescriptionProperty) {
 		return
 	}
-	p.doubt(&problem{pos: t.pos, end: t.end, fix: &edit{t.pos, t.end, "sys." + system.name},
-		msg: fmt.Sprintf("%s is an application property here, and sys.%s the system property", t.text, system.name)})
+	bad := &problem{pos: t.pos, end: t.end}
+	if system, ok := p.names.lookup(t.text); ok {
+		bad.msg = fmt.Sprintf("%s is an application property here, and sys.%s the system property", t.text, system.name)
+		bad.fix = &edit{t.pos, t.end, "sys." + system.name}
+	} else if best, distance := p.nearestSystem(t.text); p.names.selection && len(t.text) > 6 && distance <= 2 {
+		// Shorter names are near to too much; and an application may well have one like it.
+		bad.msg = fmt.Sprintf("%s is an application property here; there is a system property sys.%s", t.text, best)
+		bad.fix = &edit{t.pos, t.end, "sys." + best}
+	} else {
+		return
+	}
+	p.doubt(bad)
 }

@@ -310,13 +310,7 @@ func (p *parser) unknownScope(t token) error {
 // form that it has in the source.
 func (p *parser) unknownSystem(name string, pos, end int, write func(string) string) error {
 	bad := &problem{pos: pos, end: end, msg: fmt.Sprintf("there is no system property %q", clip(name))}
-	best, distance := "", 0
-	for _, known := range p.names.system {
-		d := editDistance(strings.ToLower(name), strings.ToLower(known.name))
-		if best == "" || d < distance {
-			best, distance = known.name, d
-		}
-	}
+	best, distance := p.nearestSystem(name)
 	if synonym := synonyms(name); synonym != "" {
 		best, distance = synonym, 0
 	}
@@ -335,6 +329,17 @@ func (p *parser) unknownSystem(name string, pos, end int, write func(string) str
 	}
 	bad.msg += "; there are " + strings.Join(all, ", ")
 	return bad
+}
+
+// nearestSystem returns the system property whose name takes the fewest edits, and how many.
+func (p *parser) nearestSystem(name string) (best string, distance int) {
+	for _, known := range p.names.system {
+		d := editDistance(strings.ToLower(name), strings.ToLower(known.name))
+		if best == "" || d < distance {
+			best, distance = known.name, d
+		}
+	}
+	return best, distance
 }
 
 // synonyms knows names under which other tools and SDKs show a property, as far as they are
