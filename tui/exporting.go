@@ -23,7 +23,7 @@ type exporting struct {
 }
 
 func newExport(u *ui, t target) *exporting {
-	name := export.SafeName(strings.ReplaceAll(t.from.String(), "$", "")) + u.deps.Now().Format("-20060102-150405") + ".jsonl"
+	name := export.SafeName(shortPath(t.from)) + u.deps.Now().Format("-20060102-150405") + ".jsonl"
 	return &exporting{
 		ui:     u,
 		target: t,

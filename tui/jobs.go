@@ -30,14 +30,14 @@ type jobs struct {
 func newJobs(u *ui) *jobs {
 	s := &jobs{ui: u, keys: newJobsKeys(u.deps.ReadOnly)}
 	s.table = table.New([]table.Column{
-		{Title: right("STARTED", agoWidth), Width: agoWidth},
-		{Title: "KIND", Width: 8},
-		{Title: "STATE", Width: 11},
+		{Title: right("AGE", ageWidth), Width: ageWidth},
+		{Title: "KIND", Width: jobKindWidth},
+		{Title: "STATE", Width: jobStateWidth},
+		{Title: right("DONE", doneWidth), Width: doneWidth},
+		{Title: right("LEFT", doneWidth), Width: doneWidth},
+		{Title: "LOOK", Width: lookWidth},
 		{Title: "ID", Width: jobIDWidth},
 		{Title: "FROM", Width: minTextWidth, Min: minTextWidth, Flex: true},
-		{Title: right("DONE", countWidth), Width: countWidth},
-		{Title: right("LEFT", countWidth), Width: countWidth},
-		{Title: "LOOK AT", Width: 7},
 	}, u.tableStyles())
 	s.table.SetRows(s)
 	return s
@@ -225,6 +225,6 @@ func (s *jobs) Row(i int, dst []string) []string {
 	if n := j.Skipped + j.Failed + j.Uncertain; n > 0 {
 		look = "! " + grouped(n)
 	}
-	return append(dst, right(age(s.deps.Now(), j.Started)+" ago", agoWidth), string(j.Kind), string(j.State), j.ID, shortPath(j.From),
-		right(grouped(j.Done), countWidth), right(count(j.Left), countWidth), look)
+	return append(dst, right(age(s.deps.Now(), j.Started), ageWidth), string(j.Kind), string(j.State),
+		right(grouped(j.Done), doneWidth), right(count(j.Left), doneWidth), look, j.ID, shortPath(j.From))
 }

@@ -33,7 +33,6 @@ const (
 	// Columns of tables.
 	seqWidth     = 3 // at least; it grows with the numbers
 	ageWidth     = 5
-	agoWidth     = 9
 	countWidth   = 8
 	sizeWidth    = 5
 	triesWidth   = 5
@@ -44,6 +43,12 @@ const (
 	shareWidth   = 8
 	groupIDWidth = 8
 	jobIDWidth   = 9
+	doneWidth    = 6
+	lookWidth    = 6
+	jobKindWidth = 8
+
+	jobStateWidth = 11 // of "interrupted"
+
 	minTextWidth = 12
 	subjectWidth = 18
 	idWidth      = 36 // of a GUID
