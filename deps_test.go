@@ -34,16 +34,25 @@ var layers = []layer{
 	{".", []string{"cmd"}, "main only starts cmd, so that everything can be tested without a process"},
 	{"cmd", []string{"..."}, "cmd is the one package that knows all the others"},
 
-	{"tui", []string{"tui/...", "backends", "backends/message", "backends/sqlfilter", "backends/payload", "resubmit", "export"},
-		"the UI works on any backend: it never knows a driver or the engine"},
+	{
+		"tui",
+		[]string{"tui/...", "backends", "backends/message", "backends/sqlfilter", "backends/payload", "resubmit", "export"},
+		"the UI works on any backend: it never knows a driver or the engine",
+	},
 	{"tui/table", []string{"tui/textview", "tui/theme"}, "the table draws rows of anything"},
 	{"tui/textview", nil, "the sanitiser is used by all that prints, so it depends on nothing of ours"},
 	{"tui/theme", nil, "its init has to run before that of bubbletea, so it imports as little as it can"},
 
-	{"resubmit", []string{"backends", "backends/message", "backends/sqlfilter", "backends/payload"},
-		"moving messages works on any backend, and knows no face and no file format"},
-	{"export", []string{"backends", "backends/message", "backends/sqlfilter", "backends/payload"},
-		"the file format works on any backend, and knows no face and no job"},
+	{
+		"resubmit",
+		[]string{"backends", "backends/message", "backends/sqlfilter", "backends/payload"},
+		"moving messages works on any backend, and knows no face and no file format",
+	},
+	{
+		"export",
+		[]string{"backends", "backends/message", "backends/sqlfilter", "backends/payload"},
+		"the file format works on any backend, and knows no face and no job",
+	},
 
 	{"backends", []string{"backends/message"}, "the interface knows no driver"},
 	{"backends/message", nil, "the model of a message stands at the bottom"},
@@ -54,11 +63,17 @@ var layers = []layer{
 	{"backends/retry", []string{"backends", "backends/message"}, "a decorator goes around any backend"},
 	{"backends/throttle", []string{"backends", "backends/message"}, "a decorator goes around any backend"},
 	{"backends/audit", []string{"backends", "backends/message"}, "a decorator goes around any backend"},
-	{"backends/local", []string{"backends", "backends/message", "backends/broker", "backends/broker/store"},
-		"the driver joins the interface to the engine, and nothing else"},
+	{
+		"backends/local",
+		[]string{"backends", "backends/message", "backends/broker", "backends/broker/store"},
+		"the driver joins the interface to the engine, and nothing else",
+	},
 
-	{"backends/broker", []string{"backends/message", "backends/broker/store", "backends/sqlfilter"},
-		"the engine is a state machine that knows neither who drives it nor a wire"},
+	{
+		"backends/broker",
+		[]string{"backends/message", "backends/broker/store", "backends/sqlfilter"},
+		"the engine is a state machine that knows neither who drives it nor a wire",
+	},
 	{"backends/broker/store", []string{"backends/message"}, "the store keeps messages and knows no queue's rules"},
 }
 
@@ -71,20 +86,34 @@ type ban struct {
 }
 
 var bans = []ban{
-	{imported: "github.com/charmbracelet/bubbletea/...", except: []string{"tui"},
-		why: "importing bubbletea queries the terminal; only package tui may, after tui/theme has cured it"},
-	{imported: "github.com/charmbracelet/bubbles/...", except: []string{"tui"},
-		why: "bubbles bring bubbletea along, which only package tui may import"},
-	{imported: "github.com/charmbracelet/lipgloss/...", except: []string{"tui", "tui/table", "tui/theme"},
-		why: "styles belong to the UI; the commands use the terminal's own colours"},
-	{imported: "github.com/cockroachdb/pebble/v2/...", except: []string{"backends/broker/store", "backends/local"},
-		why: "the engine's disk is behind the store, so that it can be replaced"},
-	{imported: "github.com/spf13/...", except: []string{"cmd"},
-		why: "the command line ends in package cmd"},
-	{imported: "net/...", from: []string{"backends/broker", "backends/broker/store", "backends/message", "backends/amqp", "backends/sqlfilter"},
-		why: "the engine and the codecs know no network"},
-	{imported: "testing", why: "the testing package registers flags: it belongs into tests",
-		except: []string{"backends/backendtest"}},
+	{
+		imported: "github.com/charmbracelet/bubbletea/...", except: []string{"tui"},
+		why: "importing bubbletea queries the terminal; only package tui may, after tui/theme has cured it",
+	},
+	{
+		imported: "github.com/charmbracelet/bubbles/...", except: []string{"tui"},
+		why: "bubbles bring bubbletea along, which only package tui may import",
+	},
+	{
+		imported: "github.com/charmbracelet/lipgloss/...", except: []string{"tui", "tui/table", "tui/theme"},
+		why: "styles belong to the UI; the commands use the terminal's own colours",
+	},
+	{
+		imported: "github.com/cockroachdb/pebble/v2/...", except: []string{"backends/broker/store", "backends/local"},
+		why: "the engine's disk is behind the store, so that it can be replaced",
+	},
+	{
+		imported: "github.com/spf13/...", except: []string{"cmd"},
+		why: "the command line ends in package cmd",
+	},
+	{
+		imported: "net/...", from: []string{"backends/broker", "backends/broker/store", "backends/message", "backends/amqp", "backends/sqlfilter"},
+		why: "the engine and the codecs know no network",
+	},
+	{
+		imported: "testing", why: "the testing package registers flags: it belongs into tests",
+		except: []string{"backends/backendtest"},
+	},
 }
 
 // standardOnly are the packages that import nothing from outside the standard library and
@@ -185,7 +214,8 @@ func TestImportRulesBite(t *testing.T) {
 		{ImportPath: "dlq", Name: "main", Imports: []string{"dlq/cmd", "os"}},
 		{ImportPath: "dlq/cmd", Name: "cmd", Imports: []string{"dlq/tui", "dlq/backends/local"}},
 		{ImportPath: "dlq/tui", Name: "tui", Imports: []string{"dlq/backends", "github.com/charmbracelet/bubbletea"}},
-		{ImportPath: "os", Standard: true}, {ImportPath: "net/http", Standard: true},
+		{ImportPath: "os", Standard: true},
+		{ImportPath: "net/http", Standard: true},
 	}
 	if got := checkImports(sound); len(got) > 0 {
 		t.Fatalf("a sound house has problems: %q", got)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -43,7 +44,7 @@ func (a *app) command(ab about, args cobra.PositionalArgs, run func(c *cobra.Com
 	}
 	c.Args = func(c *cobra.Command, got []string) error {
 		if err := args(c, got); err != nil {
-			if _, own := err.(*exitError); own {
+			if own := new(exitError); errors.As(err, &own) {
 				return err
 			}
 			return fail(exitUsage, "usage: "+useLine(c), "%w", err)

@@ -23,34 +23,54 @@ const (
 func (s *incident) waves() []wave {
 	orders := []string{"order-payment-timeout-contoso", "order-payment-timeout-fabrikam", "order-payment-timeout-contoso", "order-payment-timeout-northwind"}
 	out := []wave{
-		{queue: "payments", count: 187, from: outageBegin, until: outageEnd, lives: 4 * time.Minute, together: 11,
-			make: s.variations(orders...), end: exhausted(s.providerTimeout)},
-		{queue: "payments", count: 52, from: outageBegin - 2*time.Minute, until: outageEnd + 3*time.Minute, lives: 4 * time.Minute, together: 11,
-			make: s.variations(orders...), end: exhausted(s.circuitOpen)},
-		{queue: "payments", count: 9, from: 22 * time.Hour, until: 40 * time.Minute, lives: time.Second,
-			make: s.variations(orders...), end: buried(s.cardDeclined)},
+		{
+			queue: "payments", count: 187, from: outageBegin, until: outageEnd, lives: 4 * time.Minute, together: 11,
+			make: s.variations(orders...), end: exhausted(s.providerTimeout),
+		},
+		{
+			queue: "payments", count: 52, from: outageBegin - 2*time.Minute, until: outageEnd + 3*time.Minute, lives: 4 * time.Minute, together: 11,
+			make: s.variations(orders...), end: exhausted(s.circuitOpen),
+		},
+		{
+			queue: "payments", count: 9, from: 22 * time.Hour, until: 40 * time.Minute, lives: time.Second,
+			make: s.variations(orders...), end: buried(s.cardDeclined),
+		},
 		{queue: "payments", count: 7, from: 90 * time.Second, until: 5 * time.Second, make: s.variations(orders...)},
 
-		{queue: "orders", count: 88, from: outageBegin - 5*time.Minute, until: outageEnd + 4*time.Minute, lives: 2 * time.Second,
-			make: s.variations("order-gateway-exception"), end: buried(s.sampleCause("order-gateway-exception"))},
-		{queue: "orders", count: 6, from: 20 * time.Hour, until: 20 * time.Minute, lives: time.Second,
-			make: s.variations("order-validation-failed"), end: buried(s.sampleCause("order-validation-failed"))},
-		{queue: "orders", count: 3, from: 9 * time.Hour, until: 30 * time.Minute, lives: 90 * time.Second,
-			make: s.variations("poison-truncated-json"), end: exhausted(s.poison)},
+		{
+			queue: "orders", count: 88, from: outageBegin - 5*time.Minute, until: outageEnd + 4*time.Minute, lives: 2 * time.Second,
+			make: s.variations("order-gateway-exception"), end: buried(s.sampleCause("order-gateway-exception")),
+		},
+		{
+			queue: "orders", count: 6, from: 20 * time.Hour, until: 20 * time.Minute, lives: time.Second,
+			make: s.variations("order-validation-failed"), end: buried(s.sampleCause("order-validation-failed")),
+		},
+		{
+			queue: "orders", count: 3, from: 9 * time.Hour, until: 30 * time.Minute, lives: 90 * time.Second,
+			make: s.variations("poison-truncated-json"), end: exhausted(s.poison),
+		},
 		{queue: "orders", count: 14, from: 4 * time.Minute, until: 3 * time.Second, make: s.variations("order-gateway-exception")},
 
-		{queue: "notifications", count: 46, from: outageBegin - 20*time.Minute, until: outageEnd + 10*time.Minute, lives: 29 * time.Second,
-			make: s.variations("ttl-expired"), end: buried(s.sampleCause("ttl-expired"))},
+		{
+			queue: "notifications", count: 46, from: outageBegin - 20*time.Minute, until: outageEnd + 10*time.Minute, lives: 29 * time.Second,
+			make: s.variations("ttl-expired"), end: buried(s.sampleCause("ttl-expired")),
+		},
 		{queue: "notifications", count: 5, from: time.Minute, until: 2 * time.Second, make: s.later(s.variations("ttl-expired"), 6*time.Hour)},
 
-		{queue: "shipping", count: 41, from: 5 * time.Hour, until: 15 * time.Minute, lives: time.Second,
-			make: s.variations("node-type-error"), end: buried(s.sampleCause("node-type-error"))},
-		{queue: "shipping", count: 11, from: 8 * time.Hour, until: 50 * time.Minute, lives: time.Second,
-			make: s.variations("masstransit-fault"), end: buried(s.sampleCause("masstransit-fault"))},
+		{
+			queue: "shipping", count: 41, from: 5 * time.Hour, until: 15 * time.Minute, lives: time.Second,
+			make: s.variations("node-type-error"), end: buried(s.sampleCause("node-type-error")),
+		},
+		{
+			queue: "shipping", count: 11, from: 8 * time.Hour, until: 50 * time.Minute, lives: time.Second,
+			make: s.variations("masstransit-fault"), end: buried(s.sampleCause("masstransit-fault")),
+		},
 		{queue: "shipping", count: 3, from: 2 * time.Minute, until: 20 * time.Second, make: s.variations("xml-shipment-one-line")},
 
-		{queue: "billing/invoices", count: 17, from: 26 * time.Hour, until: 50 * time.Minute, lives: time.Second,
-			make: s.variations("soap-invoice"), end: buried(s.sampleCause("soap-invoice"))},
+		{
+			queue: "billing/invoices", count: 17, from: 26 * time.Hour, until: 50 * time.Minute, lives: time.Second,
+			make: s.variations("soap-invoice"), end: buried(s.sampleCause("soap-invoice")),
+		},
 		{queue: "audit", count: 64, from: 20 * time.Minute, until: 10 * time.Second, make: s.variations("trace-context")},
 	}
 	return append(out, s.imports()...)
@@ -68,8 +88,10 @@ func (s *incident) imports() []wave {
 	var out []wave
 	for i, name := range names {
 		from := time.Duration(len(names)-i)*each + 35*time.Minute
-		out = append(out, wave{queue: "imports", count: 1, from: from, until: from - each, lives: time.Second,
-			make: func(int) *message.Message { return s.alive(name) }, end: s.sampleEnd(name)})
+		out = append(out, wave{
+			queue: "imports", count: 1, from: from, until: from - each, lives: time.Second,
+			make: func(int) *message.Message { return s.alive(name) }, end: s.sampleEnd(name),
+		})
 	}
 	return out
 }

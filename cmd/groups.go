@@ -55,8 +55,10 @@ func runGroups(ctx context.Context, a *app, opts peekOptions, fs *pflag.FlagSet,
 		grouper.Add(m)
 	}
 	out := newListing(a, opts.format, a.groupColumns(), func(dst []byte, g resubmit.Group) ([]byte, error) {
-		return appendJSON(dst, groupRow{ID: g.ID, Count: g.Count, Reason: g.Reason, Detail: g.Detail,
-			First: moment(g.First), Last: moment(g.Last), SampleSeq: g.SampleSeq, SampleID: g.SampleID})
+		return appendJSON(dst, groupRow{
+			ID: g.ID, Count: g.Count, Reason: g.Reason, Detail: g.Detail,
+			First: moment(g.First), Last: moment(g.Last), SampleSeq: g.SampleSeq, SampleID: g.SampleID,
+		})
 	})
 	if err := out.all(succeeding(slices.Values(grouper.Groups()))); err != nil {
 		return err

@@ -55,15 +55,30 @@ func TestHostileTextIsHarmless(t *testing.T) {
 	w.deadLetters("orders", hostileText, hostileText, bad, binary)
 	w.stdin = "n\n"
 	lines := [][]string{
-		{"list"}, {"peek", "orders"}, {"peek", "orders", "-o", "json"}, {"show", "orders", "--seq", "1"},
-		{"show", "orders", "--seq", "2"}, {"show", "orders", "--seq", "1", "-o", "jsonl"}, {"groups", "orders"},
-		{"groups", "orders", "-o", "json"}, {"receive", "orders/dlq", "--limit", "2"},
+		{"list"},
+		{"peek", "orders"},
+		{"peek", "orders", "-o", "json"},
+		{"show", "orders", "--seq", "1"},
+		{"show", "orders", "--seq", "2"},
+		{"show", "orders", "--seq", "1", "-o", "jsonl"},
+		{"groups", "orders"},
+		{"groups", "orders", "-o", "json"},
+		{"receive", "orders/dlq", "--limit", "2"},
 		{"export", "orders"},
-		{"resubmit", "orders", "--all", "--dry-run"}, {"resubmit", "orders", "--all"}, {"complete", "orders", "--all"},
+		{"resubmit", "orders", "--all", "--dry-run"},
+		{"resubmit", "orders", "--all"},
+		{"complete", "orders", "--all"},
 		// and in the words of errors
-		{"peek", hostile}, {hostile}, {"peek", "orders", "--id", hostile}, {"peek", "orders", "--where", hostile},
-		{"peek", "orders", "--jq", hostile}, {"-c", hostile, "list"}, {"show", "orders", "--id", hostile},
-		{"send", "orders", "--set", hostile}, {"jobs", "show", hostile}, {"completion", hostile},
+		{"peek", hostile},
+		{hostile},
+		{"peek", "orders", "--id", hostile},
+		{"peek", "orders", "--where", hostile},
+		{"peek", "orders", "--jq", hostile},
+		{"-c", hostile, "list"},
+		{"show", "orders", "--id", hostile},
+		{"send", "orders", "--set", hostile},
+		{"jobs", "show", hostile},
+		{"completion", hostile},
 	}
 	for _, terminal := range []bool{false, true} {
 		w.terminal = terminal

@@ -64,10 +64,12 @@ type jobRow struct {
 }
 
 func newJobRow(j resubmit.JobInfo) jobRow {
-	row := jobRow{ID: j.ID, Kind: j.Kind, State: j.State, Entity: j.From.String(), Selection: j.Selection,
+	row := jobRow{
+		ID: j.ID, Kind: j.Kind, State: j.State, Entity: j.From.String(), Selection: j.Selection,
 		Conn: j.Conn, Command: j.Command, Started: moment(j.Started), Updated: moment(j.Updated), PID: j.PID,
 		Matched: j.Matched, Done: j.Done, Left: j.Left, Skipped: j.Skipped, Failed: j.Failed,
-		Uncertain: j.Uncertain, Err: j.Err}
+		Uncertain: j.Uncertain, Err: j.Err,
+	}
 	if j.To != nil {
 		row.To = j.To.String()
 	}

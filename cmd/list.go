@@ -103,8 +103,10 @@ func runList(ctx context.Context, a *app, opts listOptions) error {
 
 func (a *app) entityColumns() []column[backends.Entity] {
 	number := func(title string, get func(backends.Counts) int64) column[backends.Entity] {
-		return column[backends.Entity]{title: title, right: true,
-			cell: func(e backends.Entity) string { return count(get(e.Counts)) }}
+		return column[backends.Entity]{
+			title: title, right: true,
+			cell: func(e backends.Entity) string { return count(get(e.Counts)) },
+		}
 	}
 	dead := number("DEAD", func(c backends.Counts) int64 { return c.DeadLetter })
 	dead.colour = func(e backends.Entity) string {
