@@ -60,7 +60,11 @@ func (s *letters) applyFilter(text string) tea.Cmd {
 	}
 	s.prompt = nil
 	s.remember(text)
-	return s.setFilter(text, query, selection.Limit)
+	apply := s.setFilter(text, query, selection.Limit)
+	if doubts := query.Warnings(); len(doubts) > 0 {
+		return tea.Batch(apply, notify(warning, "%s", doubts[0]))
+	}
+	return apply
 }
 
 // setFilter shows what matches. Taking a filter away needs no reading: all rows are here.

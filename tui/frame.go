@@ -17,9 +17,20 @@ type frame struct {
 	width int
 }
 
-// header is the first line: the program, the connection, the way to the screen.
+// header is the first line: the program, the connection, the way to the screen. Where that
+// is too long its beginning goes: the end is where one is.
 func (f frame) header(conn string, crumbs []string, badge line) string {
-	l := line{{" dlq ", f.theme.Selected}, {" " + conn + " ", f.theme.Muted}}
+	head := line{{" dlq ", f.theme.Selected}, {" " + conn + " ", f.theme.Muted}}
+	way := f.way(crumbs)
+	for len(crumbs) > 1 && head.width()+way.width()+badge.width() > f.width {
+		crumbs = crumbs[1:]
+		way = append(line{{"› … ", f.theme.Muted}}, f.way(crumbs)...)
+	}
+	return spread(f.width, append(head, way...), badge)
+}
+
+func (f frame) way(crumbs []string) line {
+	var l line
 	for i, c := range crumbs {
 		style := f.theme.Muted
 		if i == len(crumbs)-1 {
@@ -27,15 +38,12 @@ func (f frame) header(conn string, crumbs []string, badge line) string {
 		}
 		l = l.add(f.theme.Muted, "› ").add(style, c+" ")
 	}
-	return spread(f.width, l, badge)
+	return l
 }
 
-// context is the line below: what the screen shows.
+// context is the line below: what the screen shows, and what looking at it does.
 func (f frame) context(left, right line) string {
-	// The right side is what an action would rely on: a long filter gives way to it.
-	right = append(right, seg{text: " "})
-	left = append(plain(" "), left...).fit(f.width - right.width() - 1)
-	return spread(f.width, left, right)
+	return spread(f.width, append(plain(" "), left...), append(right, seg{text: " "}))
 }
 
 // status is the line for what happened and what is under way.

@@ -48,14 +48,14 @@ func (l line) draw(width int) string {
 }
 
 // spread draws left and right at the two ends of a line of exactly so many cells. Where
-// both do not fit, right goes.
+// both do not fit left is cut, unless right would take more than half of the line: then
+// right goes.
 func spread(width int, left, right line) string {
-	gap := width - left.width() - right.width()
-	if len(right) == 0 || gap < 1 {
+	rest := width - right.width()
+	if len(right) == 0 || left.width() >= rest && rest < width/2 {
 		return left.draw(width)
 	}
-	l := append(left[:len(left):len(left)], seg{text: strings.Repeat(" ", gap)})
-	return append(l, right...).draw(width)
+	return append(left.fit(rest-1), append(line{{text: " "}}, right...)...).draw(width)
 }
 
 // wrap breaks text into lines of at most so many cells, at spaces where it can. Line
