@@ -23,10 +23,14 @@ const maxNames = 500
 const filterHint = `words, or sys.DeadLetterReason LIKE 'Max%' AND tenant = 'acme', or since:2h group:ID. Tab completes`
 
 func (s *letters) openFilter() {
+	hint := filterHint
+	if s.filter != "" {
+		hint = "Enter applies, ^u empties the line, ↑ earlier filters, Tab completes, Esc leaves it as it was"
+	}
 	s.prompt = &prompt{
 		label:    "/",
 		edit:     newLineEdit(s.filter),
-		hint:     filterHint,
+		hint:     hint,
 		history:  s.history,
 		complete: s.completions,
 	}

@@ -193,7 +193,7 @@ func TestFilter(t *testing.T) {
 	d.typeText("nothing-says-this")
 	d.press("enter")
 	d.has("None of 9 messages matches", "Esc takes it away")
-	d.press("/", "up", "up")
+	d.press("/", "up", "up", "up")
 	d.has("/ sys.DeadLetterReason = 'InvalidCountry'")
 }
 
