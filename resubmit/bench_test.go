@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -196,4 +197,50 @@ func rawSend(ctx context.Context, b backends.Backend) error {
 		return lease.Settle(ctx, backends.Outcome{Action: backends.Complete}, batch...)
 	})
 	return errors.Join(err, lease.Release(ctx))
+}
+
+// BenchmarkMemory resubmits 300 messages of 1 MiB and reports the highest live heap: it is bound by the batches in flight, not
+// by the number or the sum of the messages. The broker's own memory, which is on disk here, is part of it.
+func BenchmarkMemory(b *testing.B) {
+	for b.Loop() {
+		dir := b.TempDir()
+		l, err := local.Open(b.Context(), local.Options{Dir: dir})
+		if err == nil {
+			err = l.CreateQueue(b.Context(), orders.Name)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		const n = 300
+		for i := range n {
+			m := &message.Message{ID: message.String(fmt.Sprint(i)), Body: message.DataBody(make([]byte, 1<<20))}
+			if err := l.Send(b.Context(), orders, []*message.Message{m}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		j, err := OpenJournals(b.TempDir(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		env := Env{Backend: l, Journals: j}
+		var peak, before runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var highest uint64
+		to := backends.EntityID{Name: "big"}
+		p, err := NewPlan(b.Context(), env, Spec{Kind: Resubmit, From: orders, To: &to, Selection: Selection{All: true}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := Run(b.Context(), env, p, func(Progress) {
+			runtime.GC()
+			runtime.ReadMemStats(&peak)
+			highest = max(highest, peak.HeapAlloc)
+		})
+		if err != nil || r.Done != n {
+			b.Fatal(r.Summary(), err)
+		}
+		b.ReportMetric(float64(highest-min(before.HeapAlloc, highest))/(1<<20), "peak-MiB")
+		closeBackend(b, l)
+	}
 }

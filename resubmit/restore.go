@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"dlq/backends"
 	"dlq/backends/message"
@@ -98,39 +96,57 @@ func restorable(env Env, old *openJob, again bool) ([]item, error) {
 	case h.Discard:
 		return nil, fmt.Errorf("%w: job %s was told to keep nothing", ErrRefused, h.ID)
 	}
-	before := map[int64]bool{}
-	byID := map[string]bool{}
+	var before map[itemKey]bool
 	if !again {
-		jobs, err := env.Journals.List()
-		if err != nil {
+		var err error
+		if before, err = restoredBefore(env.Journals, h.ID); err != nil {
 			return nil, err
-		}
-		for _, info := range jobs {
-			if info.Restores != h.ID {
-				continue
-			}
-			if info.State == Running || info.State == CutOff || info.State == Interrupted || info.State == Cancelled {
-				return nil, fmt.Errorf("%w: job %s restores it already and is %s; go on with: dlq jobs resume %s", ErrRefused, info.ID, info.State, info.ID)
-			}
-			job, err := env.Journals.read(info.ID)
-			if err != nil {
-				return nil, err
-			}
-			for _, it := range job.ledger.items {
-				if it.state == done || it.state == sent || it.state == uncertain {
-					before[it.seq], byID[it.id] = true, true
-				}
-			}
 		}
 	}
 	var items []item
 	for _, it := range old.ledger.items {
-		known := before[it.seq] && (it.seq != 0 || byID[it.id])
-		if it.state == done && it.stored > 0 && !known {
+		if it.state == done && it.stored > 0 && !before[it.key()] {
 			items = append(items, item{seq: it.seq, id: it.id, sum: it.sum})
 		}
 	}
 	return items, nil
+}
+
+// itemKey names an item across jobs.
+type itemKey struct {
+	seq int64
+	id  string
+}
+
+func (it item) key() itemKey { return itemKey{it.seq, it.id} }
+
+// restoredBefore collects what other jobs have put back of a job, or may have.
+func restoredBefore(j *Journals, id string) (map[itemKey]bool, error) {
+	jobs, err := j.List()
+	if err != nil {
+		return nil, err
+	}
+	before := map[itemKey]bool{}
+	for _, info := range jobs {
+		if info.Restores != id {
+			continue
+		}
+		switch info.State {
+		case Running, CutOff, Interrupted, Cancelled:
+			return nil, fmt.Errorf("%w: job %s restores it already and is %s; go on with: dlq jobs resume %s",
+				ErrRefused, info.ID, info.State, info.ID)
+		}
+		job, err := j.read(info.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range job.ledger.items {
+			if it.state == done || it.state == sent || it.state == uncertain {
+				before[it.key()] = true
+			}
+		}
+	}
+	return before, nil
 }
 
 // returner puts messages from a journal back.
@@ -176,13 +192,12 @@ func (b *returner) message(m *message.Message) *message.Message {
 
 // feed emits the originals of the items.
 func (b *returner) feed(r *run, todo []int, emit func(work) bool) error {
-	stored := make(map[item]int64, len(b.old.ledger.items))
+	stored := make(map[itemKey]int64, len(b.old.ledger.items))
 	for _, it := range b.old.ledger.items {
-		stored[item{seq: it.seq, id: it.id}] = it.stored
+		stored[it.key()] = it.stored
 	}
 	for _, i := range todo {
-		it := r.job.ledger.items[i]
-		record, err := readRecordAt(b.old.file, b.old.writer.salt, stored[item{seq: it.seq, id: it.id}])
+		record, err := readRecordAt(b.old.file, b.old.writer.salt, stored[r.job.ledger.items[i].key()])
 		if err != nil {
 			return err
 		}
@@ -214,45 +229,16 @@ func (b *returner) send(r *run, batch []work) error {
 	return errors.Join(err, b.bury(r, acknowledged))
 }
 
-// bury finds what was sent and dead-letters it for the reason it once had.
+// bury dead-letters what was sent again, each message for the reason it once had.
 func (b *returner) bury(r *run, batch []work) error {
-	pending := map[itemSum][]work{}
-	for _, w := range batch {
-		sum := sumOf(b.message(w.msg))
-		pending[sum] = append(pending[sum], w)
+	found, missing, err := b.find(r, batch)
+	if err != nil {
+		return err
 	}
-	type cause struct{ reason, description string }
-	type found struct {
-		seqs  []int64
-		batch []work
-	}
-	groups := map[cause]*found{}
-	missing := len(batch)
-	for m, err := range r.peeker.Peek(r.work, b.main, backends.PeekOptions{From: b.after + 1}) {
-		if err != nil {
-			return err
-		}
-		sum := sumOf(m)
-		if len(pending[sum]) == 0 {
-			continue
-		}
-		w := pending[sum][0]
-		pending[sum] = pending[sum][1:]
-		c := cause{w.msg.DeadLetterReason(), w.msg.DeadLetterDescription()}
-		if groups[c] == nil {
-			groups[c] = &found{}
-		}
-		g := groups[c]
-		g.seqs, g.batch = append(g.seqs, m.Broker.SequenceNumber), append(g.batch, w)
-		if missing--; missing == 0 {
-			break
-		}
-	}
-	for c, g := range groups {
-		outcome := backends.Outcome{Action: backends.DeadLetter, Reason: c.reason, Description: c.description}
+	for why, g := range found {
+		outcome := backends.Outcome{Action: backends.DeadLetter, Reason: why.reason, Description: why.description}
 		errs := backends.ItemErrors(r.direct.SettleDirect(r.work, b.main, outcome, g.seqs...), len(g.seqs))
 		for i, w := range g.batch {
-			var err error
 			if errs[i] == nil {
 				err = r.mark(recDone, []int{w.index})
 			} else {
@@ -263,10 +249,57 @@ func (b *returner) bury(r *run, batch []work) error {
 			}
 		}
 	}
-	for _, w := range slices.Concat(slices.Collect(maps.Values(pending))...) {
-		if err := r.note(recUncertain, w.index, fmt.Sprintf("sent to %s, but a consumer took it before it could be dead-lettered again", b.main)); err != nil {
+	for _, w := range missing {
+		reason := fmt.Sprintf("sent to %s, but a consumer took it before it could be dead-lettered again", b.main)
+		if err := r.note(recUncertain, w.index, reason); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cause is why a message once died.
+type cause struct{ reason, description string }
+
+// grave is what is to be dead-lettered for one cause.
+type grave struct {
+	seqs  []int64
+	batch []work
+}
+
+// find looks for what was sent among the messages that are new in the queue, by content: equal
+// ones stand for each other.
+func (b *returner) find(r *run, batch []work) (found map[cause]*grave, missing []work, err error) {
+	pending := map[itemSum][]work{}
+	for _, w := range batch {
+		sum := sumOf(b.message(w.msg))
+		pending[sum] = append(pending[sum], w)
+	}
+	found = map[cause]*grave{}
+	left := len(batch)
+	for m, err := range r.peeker.Peek(r.work, b.main, backends.PeekOptions{From: b.after + 1}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		sum := sumOf(m)
+		same := pending[sum]
+		if len(same) == 0 {
+			continue
+		}
+		w := same[0]
+		pending[sum] = same[1:]
+		why := cause{w.msg.DeadLetterReason(), w.msg.DeadLetterDescription()}
+		if found[why] == nil {
+			found[why] = &grave{}
+		}
+		g := found[why]
+		g.seqs, g.batch = append(g.seqs, m.Broker.SequenceNumber), append(g.batch, w)
+		if left--; left == 0 {
+			break
+		}
+	}
+	for _, same := range pending {
+		missing = append(missing, same...)
+	}
+	return found, missing, nil
 }
