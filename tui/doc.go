@@ -4,15 +4,18 @@
 // [Run] opens it. There is one tea.Model, app (app.go), which owns a stack of screens, at
 // most one dialog on top of them and at most one running job. Where to find what:
 //
-//	entities.go deadletters.go groups.go detail.go jobs.go   one file a screen
-//	plan.go diff.go progress.go report.go prompt.go help.go  the dialogs
-//	keys.go        every key map; a binding that the backend cannot serve is disabled
-//	messages.go    what Cmds send back into Update
-//	layout.go      every number of the geometry, and nowhere else
-//	frame.go       header, context line, footer: what stands around each screen
-//	stream.go      how an iterator gets into Update: batches, order, cancellation, panics
-//	rows.go        the compact rows of a million messages, without their bodies
-//	actions.go     the only code that changes queues, all of it through package resubmit
+//	entities.go letters.go groups.go detail.go jobs.go       one file a screen (screen.go: what one is)
+//	plan.go editing.go exporting.go progress.go report.go    the dialogs on the way to a job and from it
+//	confirm.go help.go                                       the other dialogs
+//	actions.go job.go     what an action is about; the job that runs beside the UI
+//	keys.go messages.go   every key map; what Cmds send back into Update
+//	layout.go             every number of the geometry, and nowhere else
+//	frame.go line.go      what stands around each screen; how text gets onto it
+//	prompt.go lineedit.go filter.go   a line being typed, and what the filter line does with it
+//	stream.go request.go  how iterators and answers get into Update: order, cancellation, panics
+//	rows.go marks.go      the compact rows of a million messages, without their bodies
+//	facts.go bodypane.go  one message in words, and its body
+//	screenshot.go         the UI without a terminal, for documents and tests
 //
 // Rules that hold everywhere:
 //
@@ -20,8 +23,11 @@
 // packed memory; a Cmd does the rest and never touches the model. A result carries the
 // stream or the request it belongs to, and one that is no longer current is dropped.
 //
-// Capital letters act on queues and always ask before they do; lower-case letters only
-// look. Nothing is told by colour alone, because NO_COLOR drops bold and reverse too.
+// What changes a queue goes through package resubmit, begins with a capital letter and asks
+// before it does anything. What the connection or the backend does not allow is disabled in
+// the key map, so that help, footer and behaviour agree.
+//
+// Nothing is told by colour alone, because NO_COLOR drops bold and reverse too.
 //
 // Text that somebody else wrote (names, reasons, bodies, errors of servers) reaches the
 // screen through tui/textview, before any style is put on it.

@@ -276,7 +276,7 @@ func (d *editing) Close() {
 
 // editorFrom returns what runs the user's editor. Its variable may hold arguments, such as
 // "code --wait", but is not given to a shell.
-func editorFrom(getenv func(string) string, goos string) func(path string) (*exec.Cmd, error) {
+func editorFrom(ctx context.Context, getenv func(string) string, goos string) func(path string) (*exec.Cmd, error) {
 	return func(path string) (*exec.Cmd, error) {
 		words := strings.Fields(getenv("VISUAL"))
 		if len(words) == 0 {
@@ -291,6 +291,6 @@ func editorFrom(getenv func(string) string, goos string) func(path string) (*exe
 		if _, err := exec.LookPath(words[0]); err != nil {
 			return nil, fmt.Errorf("the editor %q is not found; set EDITOR", words[0])
 		}
-		return exec.Command(words[0], append(words[1:], path)...), nil
+		return exec.CommandContext(ctx, words[0], append(words[1:], path)...), nil
 	}
 }

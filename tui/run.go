@@ -69,7 +69,7 @@ func Run(ctx context.Context, d Deps) error {
 	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
 	if end, ran := m.close(); ran { // the screen that would have shown it is gone
-		fmt.Fprintf(m.deps.Err, "dlq: %s\n", textview.Sanitise(end.notice().text))
+		_, _ = fmt.Fprintf(m.deps.Err, "dlq: %s\n", textview.Sanitise(end.notice().text))
 	}
 	if err == nil || errors.Is(err, tea.ErrInterrupted) {
 		return ctx.Err()

@@ -39,7 +39,7 @@ func newUI(ctx context.Context, d Deps) *ui {
 		d.Err = os.Stderr
 	}
 	if d.Editor == nil {
-		d.Editor = editorFrom(d.Getenv, runtime.GOOS)
+		d.Editor = editorFrom(ctx, d.Getenv, runtime.GOOS)
 	}
 	colour := d.Getenv("NO_COLOR") == "" && d.Getenv("TERM") != "dumb"
 	return &ui{
