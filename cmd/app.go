@@ -65,7 +65,7 @@ func (a *app) env(ctx context.Context) (resubmit.Env, error) {
 	if err != nil {
 		return resubmit.Env{}, err
 	}
-	return resubmit.Env{Backend: b, Journals: j, Now: a.now, Conn: a.connection()}, nil
+	return resubmit.Env{Backend: b, Journals: j, Now: a.now, Conn: a.connection(), Version: version()}, nil
 }
 
 // openJournals opens the folder of the jobs, without which nothing is moved or removed.

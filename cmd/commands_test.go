@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -293,4 +294,33 @@ func TestUnknownConnectionKeepsSecrets(t *testing.T) {
 			t.Errorf("exit code %d: %s", r.code, r.err)
 		}
 	}
+}
+
+// TestInterruptedQuestion: Ctrl-C at a question leaves at once, and changes nothing.
+func TestInterruptedQuestion(t *testing.T) {
+	w := newWorld(t)
+	w.deadLetters("orders", "Broken", "", text("order-1", "{}"))
+	w.terminal = true
+	ctx, cancel := context.WithCancel(t.Context())
+	asked, answer := io.Pipe()
+	defer answer.Close()
+	w.in = readCalls{asked, cancel}
+	if r := w.runIn(ctx, "complete", "orders", "--all"); r.code != exitInterrupted {
+		t.Errorf("exit code %d: %s", r.code, r.err)
+	}
+	w.terminal = false
+	if got := w.must("list", "-o", "jsonl"); !strings.Contains(got, `"deadLetter":1,`) {
+		t.Errorf("left %s", got)
+	}
+}
+
+// readCalls calls a function when it is first read from, and then reads on.
+type readCalls struct {
+	io.Reader
+	call func()
+}
+
+func (r readCalls) Read(p []byte) (int, error) {
+	r.call()
+	return r.Reader.Read(p)
 }

@@ -55,7 +55,7 @@ func (a *app) runJob(ctx context.Context, spec resubmit.Spec, c consent, before 
 		return err
 	}
 	if !c.yes {
-		ok, err := a.confirm(question(plan))
+		ok, err := a.confirm(ctx, question(plan))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,18 +80,33 @@ func (s *streams) flush() error {
 	return nil
 }
 
-// confirm asks a yes-or-no question and takes anything but "y" and "yes" for no.
-func (s *streams) confirm(question string) (bool, error) {
+// confirm asks a yes-or-no question and takes anything but "y" and "yes" for no. An
+// interrupt ends the waiting; the read then goes on unheard until the process ends.
+func (s *streams) confirm(ctx context.Context, question string) (bool, error) {
 	if err := s.flush(); err != nil {
 		return false, err
 	}
 	fmt.Fprintf(s.err, "%s [y/N] ", textview.Sanitise(question))
-	answer, err := bufio.NewReader(s.in).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return false, fmt.Errorf("read the answer: %w", err)
+	type answer struct {
+		text string
+		err  error
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := bufio.NewReader(s.in).ReadString('\n')
+		answers <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(s.err)
+		return false, ctx.Err()
+	case got := <-answers:
+		if got.err != nil && !errors.Is(got.err, io.EOF) {
+			return false, fmt.Errorf("read the answer: %w", got.err)
+		}
+		text := strings.ToLower(strings.TrimSpace(got.text))
+		return text == "y" || text == "yes", nil
+	}
 }
 
 // The colours of the commands: the terminal's own, by number, so that its theme decides.

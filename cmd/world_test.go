@@ -25,6 +25,7 @@ type world struct {
 	env      map[string]string
 	terminal bool // streams are a terminal of 100 columns
 	stdin    string
+	in       io.Reader // instead of stdin
 }
 
 func newWorld(t *testing.T) *world {
@@ -87,6 +88,9 @@ func (w *world) start(ctx context.Context, out io.Writer, args []string) result 
 			inTTY: w.terminal, outTTY: w.terminal, errTTY: w.terminal,
 			colour: w.terminal && w.env["NO_COLOR"] == "", progress: w.terminal,
 		},
+	}
+	if w.in != nil {
+		a.in = w.in
 	}
 	if w.terminal {
 		a.width = 100
