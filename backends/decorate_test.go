@@ -18,9 +18,11 @@ func called(name string) error { return &Error{Op: name, Code: Denied} }
 func (capable) Peek(context.Context, EntityID, PeekOptions) iter.Seq2[*message.Message, error] {
 	return func(yield func(*message.Message, error) bool) { yield(nil, called("Peek")) }
 }
+
 func (capable) SettleDirect(context.Context, EntityID, Outcome, ...int64) error {
 	return called("SettleDirect")
 }
+
 func (capable) LeaseDeferred(context.Context, EntityID, ...int64) (Lease, error) {
 	return nil, called("LeaseDeferred")
 }

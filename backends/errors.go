@@ -39,9 +39,11 @@ const (
 )
 
 func (c Code) String() string {
-	return [...]string{"outcome unknown", "not found", "already exists", "invalid", "too large",
+	return [...]string{
+		"outcome unknown", "not found", "already exists", "invalid", "too large",
 		"not carried", "lock lost", "locked", "denied", "throttled", "unavailable",
-		"unsupported"}[min(int(c), int(Unsupported))]
+		"unsupported",
+	}[min(int(c), int(Unsupported))]
 }
 
 // Error is the one error type of backends. Its text is in lower case and says what to do

@@ -49,8 +49,12 @@ type typedJSON struct {
 }
 
 func documentOf(m *message.Message) document {
-	d := document{m.Broker.SequenceNumber, m.Broker.EnqueuedTime, m.Broker.DeliveryCount, m.Broker.State.String(), m.ID, m.CorrelationID,
-		m.Subject, m.ContentType, m.SessionID, m.To, map[string]typedJSON{}, string(m.Body.Bytes())}
+	d := document{
+		m.Broker.SequenceNumber, m.Broker.EnqueuedTime, m.Broker.DeliveryCount, m.Broker.State.String(), m.ID, m.CorrelationID,
+		m.Subject, m.ContentType, m.SessionID, m.To,
+		map[string]typedJSON{},
+		string(m.Body.Bytes()),
+	}
 	for _, a := range m.Properties {
 		d.Properties[a.Name] = typedJSON{message.KindOf(a.Value).String(), a.Value}
 	}

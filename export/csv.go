@@ -15,9 +15,11 @@ import (
 // csvColumns are the columns of CSV, in their order; the package documentation says what
 // is in them.
 func csvColumns() []string {
-	return []string{"sequenceNumber", "enqueuedTime", "deliveryCount", "state", "deadLetterReason",
+	return []string{
+		"sequenceNumber", "enqueuedTime", "deliveryCount", "state", "deadLetterReason",
 		"deadLetterErrorDescription", "deadLetterSource", "messageId", "correlationId", "subject", "contentType",
-		"sessionId", "to", "replyTo", "properties", "bodyKind", "body", "bodyBase64"}
+		"sessionId", "to", "replyTo", "properties", "bodyKind", "body", "bodyBase64",
+	}
 }
 
 func appendCSVHeader(dst []byte) []byte {

@@ -54,16 +54,20 @@ func sample() []*message.Message {
 	at := time.Date(2026, 3, 1, 9, 15, 2, 123e6, time.UTC)
 	plain := &message.Message{
 		ID: message.String("order-7"), Subject: text("OrderPlaced"), ContentType: text("application/json"), SessionID: text("acme"),
-		Properties: message.Properties{{Name: "attempt", Value: message.Int(3)},
+		Properties: message.Properties{
+			{Name: "attempt", Value: message.Int(3)},
 			{Name: "DeadLetterReason", Value: message.String("MaxDeliveryCountExceeded")},
-			{Name: "DeadLetterErrorDescription", Value: message.String("Message could not be consumed after 10 delivery attempts.")}},
+			{Name: "DeadLetterErrorDescription", Value: message.String("Message could not be consumed after 10 delivery attempts.")},
+		},
 		Body:   message.DataBody([]byte("{\"orderId\":7,\n \"note\":\"say \\\"hi\\\"\"}")),
 		Broker: message.Broker{SequenceNumber: 42, EnqueuedTime: at, DeliveryCount: 10, DeadLetterSource: "orders"},
 	}
 	hostile := &message.Message{
 		ID: message.String("=HYPERLINK(\"http://example.com\")"), Subject: text("＝1+1"), To: text("\ufeff@SUM(A1)"), ReplyTo: text(" leading"),
-		Properties: message.Properties{{Name: "DeadLetterReason", Value: message.String("\x1b[31mred\u202e")},
-			{Name: "DeadLetterErrorDescription", Value: message.String("-2+3")}},
+		Properties: message.Properties{
+			{Name: "DeadLetterReason", Value: message.String("\x1b[31mred\u202e")},
+			{Name: "DeadLetterErrorDescription", Value: message.String("-2+3")},
+		},
 		Body:   message.DataBody([]byte{0xff, 0}),
 		Broker: message.Broker{SequenceNumber: 43, EnqueuedTime: at},
 	}

@@ -122,10 +122,21 @@ func TestCreateFileReplacesLinks(t *testing.T) {
 
 func TestSafeName(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"orders", "orders"}, {"billing/Subscriptions/invoices", "billing_Subscriptions_invoices"},
-		{"orders/$DeadLetterQueue", "orders_DeadLetterQueue"}, {"../../etc/passwd", "etc_passwd"}, {".bashrc", "bashrc"},
-		{"", "dlq_"}, {"...", "dlq_"}, {"con", "dlq_con"}, {"COM1.txt", "dlq_COM1.txt"}, {"LPT9", "dlq_LPT9"}, {"COMX", "COMX"},
-		{"a\x1b[31m\u202eb", "a_31m_b"}, {"grüße", "gr_e"}, {"a:b*c", "a_b_c"}, {strings.Repeat("x", 500), strings.Repeat("x", 120)},
+		{"orders", "orders"},
+		{"billing/Subscriptions/invoices", "billing_Subscriptions_invoices"},
+		{"orders/$DeadLetterQueue", "orders_DeadLetterQueue"},
+		{"../../etc/passwd", "etc_passwd"},
+		{".bashrc", "bashrc"},
+		{"", "dlq_"},
+		{"...", "dlq_"},
+		{"con", "dlq_con"},
+		{"COM1.txt", "dlq_COM1.txt"},
+		{"LPT9", "dlq_LPT9"},
+		{"COMX", "COMX"},
+		{"a\x1b[31m\u202eb", "a_31m_b"},
+		{"grüße", "gr_e"},
+		{"a:b*c", "a_b_c"},
+		{strings.Repeat("x", 500), strings.Repeat("x", 120)},
 	} {
 		if got := SafeName(tt.in); got != tt.want {
 			t.Errorf("SafeName(%q) = %q, want %q", tt.in, got, tt.want)

@@ -56,8 +56,13 @@ func textFields(m *message.Message) [7]struct {
 		key string
 		p   **string
 	}{
-		{"subject", &m.Subject}, {"contentType", &m.ContentType}, {"contentEncoding", &m.ContentEncoding},
-		{"sessionId", &m.SessionID}, {"to", &m.To}, {"replyTo", &m.ReplyTo}, {"replyToSessionId", &m.ReplyToSessionID},
+		{"subject", &m.Subject},
+		{"contentType", &m.ContentType},
+		{"contentEncoding", &m.ContentEncoding},
+		{"sessionId", &m.SessionID},
+		{"to", &m.To},
+		{"replyTo", &m.ReplyTo},
+		{"replyToSessionId", &m.ReplyToSessionID},
 	}
 }
 

@@ -35,11 +35,18 @@ func richMessage() *message.Message {
 		SessionID: ptr(" s 1"), GroupSequence: ptr(uint32(3)), ReplyToSessionID: ptr("rs"),
 		Created: ptr(time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)),
 		Properties: message.Properties{
-			{Name: "tries", Value: message.Int(3)}, {Name: "DeadLetterReason", Value: message.String("R")},
-			{Name: "big", Value: message.Ulong(1 << 63)}, {Name: "span", Value: message.Described{Descriptor: message.Symbol("com.microsoft:timespan"), Value: message.Long(1)}},
-			{Name: "DeadLetterErrorDescription", Value: message.String("D")}, {Name: "text", Value: message.String("a=b:c \x1b[31m\u202e")},
-			{Name: "null", Value: message.Null{}}, {Name: "raw", Value: message.Binary{0, 255}}, {Name: "odd name:int", Value: message.Bool(true)},
-			{Name: "#", Value: message.String("")}, {Name: "at", Value: message.String("@keep")}, {Name: "bad\xff", Value: message.String("bad\xfe")},
+			{Name: "tries", Value: message.Int(3)},
+			{Name: "DeadLetterReason", Value: message.String("R")},
+			{Name: "big", Value: message.Ulong(1 << 63)},
+			{Name: "span", Value: message.Described{Descriptor: message.Symbol("com.microsoft:timespan"), Value: message.Long(1)}},
+			{Name: "DeadLetterErrorDescription", Value: message.String("D")},
+			{Name: "text", Value: message.String("a=b:c \x1b[31m\u202e")},
+			{Name: "null", Value: message.Null{}},
+			{Name: "raw", Value: message.Binary{0, 255}},
+			{Name: "odd name:int", Value: message.Bool(true)},
+			{Name: "#", Value: message.String("")},
+			{Name: "at", Value: message.String("@keep")},
+			{Name: "bad\xff", Value: message.String("bad\xfe")},
 		},
 		Body:   message.DataBody([]byte("{\r\n  \"order\": 17\n}")),
 		Footer: message.Map{{Key: message.Symbol("sig"), Value: message.Binary("x")}},
@@ -60,8 +67,10 @@ func TestOutgoingStripsExactlyTheBrokers(t *testing.T) {
 	if d := message.Diff(before, m); d != nil {
 		t.Fatalf("the original has changed in %v", d)
 	}
-	want := []string{"DeliveryAnnotations", "Annotations", "AbsoluteExpiry", "Properties.DeadLetterReason",
-		"Properties.DeadLetterErrorDescription", "ScheduledEnqueueTime"}
+	want := []string{
+		"DeliveryAnnotations", "Annotations", "AbsoluteExpiry", "Properties.DeadLetterReason",
+		"Properties.DeadLetterErrorDescription", "ScheduledEnqueueTime",
+	}
 	if d := message.Diff(m, out); !slices.Equal(d, want) {
 		t.Errorf("it differs in %v, want %v", d, want)
 	}
@@ -118,8 +127,11 @@ func apply(t *testing.T, e Edits, m *message.Message) (*message.Message, error) 
 
 func TestEdits(t *testing.T) {
 	m := richMessage()
-	out, err := apply(t, Edits{Set: []message.Attribute{{Name: "tries", Value: message.Int(0)}, {Name: "new", Value: message.String("x")},
-		{Name: "DeadLetterReason", Value: message.String("mine")}}, Unset: []string{"raw", "absent"}, MessageID: IDNew}, m)
+	out, err := apply(t, Edits{Set: []message.Attribute{
+		{Name: "tries", Value: message.Int(0)},
+		{Name: "new", Value: message.String("x")},
+		{Name: "DeadLetterReason", Value: message.String("mine")},
+	}, Unset: []string{"raw", "absent"}, MessageID: IDNew}, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +182,10 @@ func TestBodyJQ(t *testing.T) {
 		encoding *string
 		want     string // "": refused
 	}{
-		{"numbers that it leaves alone keep their digits", ".s = \"y\"", message.DataBody([]byte(big)), nil,
-			`{"d":0.1000000000000000055511151231257827,"e":1e400,"n":12345678901234567890123,"s":"y"}`},
+		{
+			"numbers that it leaves alone keep their digits", ".s = \"y\"", message.DataBody([]byte(big)), nil,
+			`{"d":0.1000000000000000055511151231257827,"e":1e400,"n":12345678901234567890123,"s":"y"}`,
+		},
 		{"a value of any type", ".n | tostring | length", message.DataBody([]byte(`{"n":"abc"}`)), nil, "3"},
 		{"no result", "empty", message.DataBody([]byte("1")), nil, ""},
 		{"two results", "1,2", message.DataBody([]byte("1")), nil, ""},
@@ -388,8 +402,12 @@ func FuzzDocument(f *testing.F) {
 
 func TestDiffLines(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
-		{"", "", ""}, {"a b c", "a b c", ""}, {"a b c", "a x c", "-b +x"}, {"a b c d", "a c d e", "-b +e"},
-		{"a", "a b a", "+b +a"}, {"x a y", "a", "-x -y"},
+		{"", "", ""},
+		{"a b c", "a b c", ""},
+		{"a b c", "a x c", "-b +x"},
+		{"a b c d", "a c d e", "-b +e"},
+		{"a", "a b a", "+b +a"},
+		{"x a y", "a", "-x -y"},
 	} {
 		got := strings.Join(diffLines(strings.Fields(c.a), strings.Fields(c.b)), " ")
 		if got != c.want {

@@ -103,7 +103,8 @@ func (r *run) sweeps(todo []int) error {
 	if unmet, err = r.deferred(unmet); err != nil || len(unmet) == 0 {
 		return err
 	}
-	if r.crashed && r.maybeLocked(unmet) {
+	waited := r.crashed && r.maybeLocked(unmet)
+	if waited {
 		if err := r.env.Sleep(r.stop, r.lockTime+lockMargin-r.env.now().Sub(began)); err != nil {
 			return nil // stopped meanwhile
 		}
@@ -114,7 +115,7 @@ func (r *run) sweeps(todo []int) error {
 	if r.stop.Err() != nil {
 		return nil
 	}
-	return r.unmet(unmet)
+	return r.unmet(unmet, waited)
 }
 
 // sweep leases and processes the wanted items, and returns those that it did not meet.
@@ -246,8 +247,9 @@ func (r *run) maybeLocked(unmet []int) bool {
 	return err != nil || len(there) > 0
 }
 
-// unmet records what became of wanted items that no sweep met.
-func (r *run) unmet(indexes []int) error {
+// unmet records what became of wanted items that no sweep met. waited: the locks of a dead
+// process have expired, so what was not met is not there.
+func (r *run) unmet(indexes []int, waited bool) error {
 	var there map[int]message.State
 	if r.peeker != nil {
 		var err error
@@ -265,6 +267,10 @@ func (r *run) unmet(indexes []int) error {
 			err = r.note(recFailed, i, "held by another receiver; try again with: dlq jobs resume "+r.job.id)
 		case r.peeker == nil && (s == planned || s == failed):
 			err = r.note(recSkipped, i, "not met: gone, or held by another receiver")
+		case s == uncertain && (waited || r.peeker != nil):
+			// It was sent, and the original is gone: the completion that seemed to fail, or that
+			// a dead process could not note, has worked.
+			err = r.mark(recDone, []int{i})
 		default:
 			err = r.gone(i)
 		}

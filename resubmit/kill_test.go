@@ -27,7 +27,6 @@ import (
 // that messages are sent and then completed.
 
 const (
-	killMessages = 5_000
 	// killLock is short, since a resume waits for the locks of the dead.
 	killLock = 250 * time.Millisecond
 
@@ -60,12 +59,17 @@ var (
 	killTarget = backends.EntityID{Name: "orders-retry"}
 )
 
-// kills is how many a test makes: 200, or 10 with -short, as the race detector gets it.
-func kills() int {
+// kills is how many a test makes, and killMessages how many messages a job has: fewer with
+// -short, as the race detector gets it.
+func kills() int { return unlessShort(200, 6) }
+
+func killMessages() int { return unlessShort(5_000, 1_000) }
+
+func unlessShort(usual, short int) int {
 	if testing.Short() {
-		return 10
+		return short
 	}
-	return 200
+	return usual
 }
 
 func openKilled(ctx context.Context, task childTask) (*local.Backend, resubmit.Env, error) {
@@ -157,11 +161,11 @@ func killJob(t *testing.T, rnd *rand.Rand, core bool, total *killTotal) {
 	fillDeadLetters(t, task)
 	total.jobs++
 	for {
-		batches := 1 + rnd.IntN(6)
+		batches := 2 + rnd.IntN(6) // the first takes the opening of the data, too
 		if total.kills >= kills() {
 			batches = 0 // let it end
 		}
-		job, killed, before := runChild(t, task, batches, time.Duration(rnd.IntN(3000))*time.Microsecond)
+		job, killed, before := runChild(t, task, batches, rnd.Float64())
 		if t.Failed() {
 			return
 		}
@@ -177,9 +181,10 @@ func killJob(t *testing.T, rnd *rand.Rand, core bool, total *killTotal) {
 	checkKilled(t, task, total)
 }
 
-// runChild starts the child and kills it a little after so many batches; 0: never. It returns
+// runChild starts the child and kills it after so many batches (0: never) and part of the time
+// that the last one took, so that the kill hits something in flight on every machine. It returns
 // the job and how many messages were done when the child first said so.
-func runChild(t *testing.T, task childTask, batches int, after time.Duration) (job string, killed bool, before int) {
+func runChild(t *testing.T, task childTask, batches int, part float64) (job string, killed bool, before int) {
 	text, err := json.Marshal(task)
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +200,7 @@ func runChild(t *testing.T, task childTask, batches int, after time.Duration) (j
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
+	last, took := time.Now(), time.Duration(0)
 	for n := 1; lines.Scan(); n++ {
 		var done int
 		if _, err := fmt.Sscan(lines.Text(), &job, &done); err != nil {
@@ -203,8 +209,9 @@ func runChild(t *testing.T, task childTask, batches int, after time.Duration) (j
 		if n == 1 {
 			before = done
 		}
+		took, last = time.Since(last), time.Now()
 		if n == batches {
-			time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+			time.AfterFunc(time.Duration(part*float64(took)), func() { _ = cmd.Process.Kill() })
 		}
 	}
 	err = cmd.Wait()
@@ -228,7 +235,7 @@ func fillDeadLetters(t *testing.T, task childTask) {
 			t.Fatal(err)
 		}
 	}
-	for n := 0; n < killMessages; n += 500 {
+	for n := 0; n < killMessages(); n += 500 {
 		var msgs []*message.Message
 		var seqs []int64
 		for i := n; i < n+500; i++ {
@@ -270,7 +277,7 @@ func checkKilled(t *testing.T, task childTask, total *killTotal) {
 		uncertain[item.ID] = true
 	}
 	moved := 0
-	for i := range killMessages {
+	for i := range killMessages() {
 		id := strconv.Itoa(i)
 		switch {
 		case left[id]+arrived[id] == 0:
@@ -286,7 +293,7 @@ func checkKilled(t *testing.T, task childTask, total *killTotal) {
 		}
 	}
 	total.uncertain += len(r.Uncertain)
-	if r.Matched != killMessages || r.Done != int64(moved) || r.Lost != 0 || r.Left != 0 || len(r.Skipped)+len(r.Failed) > 0 {
+	if r.Matched != int64(killMessages()) || r.Done != int64(moved) || r.Lost != 0 || r.Left != 0 || len(r.Skipped)+len(r.Failed) > 0 {
 		t.Errorf("the report says %d matched, %d done, %d left, %d lost, %d skipped, %d failed; %d were moved",
 			r.Matched, r.Done, r.Left, r.Lost, len(r.Skipped), len(r.Failed), moved)
 	}

@@ -63,9 +63,11 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, local: b, ctx: t.Context(), clock: c,
+	f := &fixture{
+		T: t, local: b, ctx: t.Context(), clock: c,
 		cause: backends.Outcome{Action: backends.DeadLetter, Reason: "PaymentFailed", Description: "card 4711 was declined"},
-		env:   Env{Backend: b, Journals: j, Conn: "local:", Version: "test", Now: c.Now, Sleep: c.Sleep}}
+		env:   Env{Backend: b, Journals: j, Conn: "local:", Version: "test", Now: c.Now, Sleep: c.Sleep},
+	}
 	f.create(orders.Name)
 	return f
 }

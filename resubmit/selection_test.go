@@ -20,11 +20,16 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // selectable is a dead letter with something for every kind of selection.
 func selectable() *message.Message {
-	m := &message.Message{ID: message.String("id-7"), Subject: ptr("OrderPlaced"), SessionID: ptr("s1"), ContentType: ptr("application/json"),
-		Body: message.DataBody([]byte(`{"total": 12345678901234567890, "lines": [{"sku": "A-1", "qty": 3}], "note": "Über timeout"}`))}
+	m := &message.Message{
+		ID: message.String("id-7"), Subject: ptr("OrderPlaced"), SessionID: ptr("s1"), ContentType: ptr("application/json"),
+		Body: message.DataBody([]byte(`{"total": 12345678901234567890, "lines": [{"sku": "A-1", "qty": 3}], "note": "Über timeout"}`)),
+	}
 	m.Broker.SequenceNumber, m.Broker.EnqueuedTime = 42, noon.Add(-time.Hour)
-	m.Properties = message.Properties{{Name: "tenant", Value: message.String("acme")},
-		{Name: "DeadLetterReason", Value: message.String("PaymentFailed")}, {Name: "DeadLetterErrorDescription", Value: message.String("card 4711 declined")}}
+	m.Properties = message.Properties{
+		{Name: "tenant", Value: message.String("acme")},
+		{Name: "DeadLetterReason", Value: message.String("PaymentFailed")},
+		{Name: "DeadLetterErrorDescription", Value: message.String("card 4711 declined")},
+	}
 	return m
 }
 

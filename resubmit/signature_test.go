@@ -64,22 +64,44 @@ func TestSignatures(t *testing.T) {
 		subject             string
 		want                Signature
 	}{
-		{"description", "PaymentFailed", "card 4711 of customer 'c-99' was declined", nil, "",
-			Signature{"", "PaymentFailed", "card {n} of customer '{id}' was declined"}},
-		{"trace in the description", "System.TimeoutException", dotNetTrace, nil, "",
-			Signature{"", "System.TimeoutException", "System.TimeoutException: The operation timed out after {n} ---> System.IO.IOException: Unable to read data at Acme.Payments.Gateway.Charge"}},
-		{"delivery count says nothing", "MaxDeliveryCountExceeded", "Message could not be consumed after 10 delivery attempts.", nil, "OrderPlaced",
-			Signature{"", "MaxDeliveryCountExceeded", "message type OrderPlaced"}},
-		{"its alias", "MaxDeliveryCountExceededExceptionMessage", "whatever", nil, "OrderPlaced",
-			Signature{"", "MaxDeliveryCountExceeded", "message type OrderPlaced"}},
-		{"NServiceBus", "MaxDeliveryCountExceeded", "", []string{"NServiceBus.ExceptionInfo.ExceptionType", "System.TimeoutException",
-			"NServiceBus.ExceptionInfo.Message", "The operation timed out after 00:00:30", "NServiceBus.ExceptionInfo.StackTrace", dotNetTrace}, "",
-			Signature{"", "MaxDeliveryCountExceeded", "System.TimeoutException: The operation timed out after {n} ---> System.IO.IOException: Unable to read data at Acme.Payments.Gateway.Charge"}},
-		{"MassTransit", "fault", "", []string{"MT-Fault-ExceptionType", "Acme.StockException", "MT-Fault-Message", "sku 17 is out of stock",
-			"MT-Fault-StackTrace", "   at Acme.Stock.Reserve() in C:\\src\\Stock.cs:line 8"}, "",
-			Signature{"", "fault", "Acme.StockException: sku {n} is out of stock at Acme.Stock.Reserve"}},
-		{"Java", "handler", "java.lang.IllegalStateException: no rate for EUR\n\tat java.util.Optional.orElseThrow(Optional.java:403)\n\tat com.acme.Rates.find(Rates.java:31)", nil, "",
-			Signature{"", "handler", "java.lang.IllegalStateException: no rate for EUR at com.acme.Rates.find"}},
+		{
+			"description", "PaymentFailed", "card 4711 of customer 'c-99' was declined", nil, "",
+			Signature{"", "PaymentFailed", "card {n} of customer '{id}' was declined"},
+		},
+		{
+			"trace in the description", "System.TimeoutException", dotNetTrace, nil, "",
+			Signature{"", "System.TimeoutException", "System.TimeoutException: The operation timed out after {n} ---> System.IO.IOException: Unable to read data at Acme.Payments.Gateway.Charge"},
+		},
+		{
+			"delivery count says nothing", "MaxDeliveryCountExceeded", "Message could not be consumed after 10 delivery attempts.", nil, "OrderPlaced",
+			Signature{"", "MaxDeliveryCountExceeded", "message type OrderPlaced"},
+		},
+		{
+			"its alias", "MaxDeliveryCountExceededExceptionMessage", "whatever", nil, "OrderPlaced",
+			Signature{"", "MaxDeliveryCountExceeded", "message type OrderPlaced"},
+		},
+		{
+			"NServiceBus", "MaxDeliveryCountExceeded", "",
+			[]string{
+				"NServiceBus.ExceptionInfo.ExceptionType", "System.TimeoutException",
+				"NServiceBus.ExceptionInfo.Message", "The operation timed out after 00:00:30", "NServiceBus.ExceptionInfo.StackTrace", dotNetTrace,
+			},
+			"",
+			Signature{"", "MaxDeliveryCountExceeded", "System.TimeoutException: The operation timed out after {n} ---> System.IO.IOException: Unable to read data at Acme.Payments.Gateway.Charge"},
+		},
+		{
+			"MassTransit", "fault", "",
+			[]string{
+				"MT-Fault-ExceptionType", "Acme.StockException", "MT-Fault-Message", "sku 17 is out of stock",
+				"MT-Fault-StackTrace", "   at Acme.Stock.Reserve() in C:\\src\\Stock.cs:line 8",
+			},
+			"",
+			Signature{"", "fault", "Acme.StockException: sku {n} is out of stock at Acme.Stock.Reserve"},
+		},
+		{
+			"Java", "handler", "java.lang.IllegalStateException: no rate for EUR\n\tat java.util.Optional.orElseThrow(Optional.java:403)\n\tat com.acme.Rates.find(Rates.java:31)", nil, "",
+			Signature{"", "handler", "java.lang.IllegalStateException: no rate for EUR at com.acme.Rates.find"},
+		},
 		{"nothing at all", "", "", nil, "", Signature{"", "", ""}},
 	} {
 		m := &message.Message{}

@@ -150,6 +150,15 @@ var (
 	abandon  = backends.Outcome{Action: backends.Abandon}
 )
 
+// first returns the first of msgs; there must be one.
+func (f *fixture) first(msgs []*message.Message) *message.Message {
+	f.Helper()
+	if len(msgs) == 0 {
+		f.Fatalf("there is no message, where at least one must be")
+	}
+	return msgs[0]
+}
+
 // drain removes what a sweep finds, and returns it.
 func (f *fixture) drain(id backends.EntityID) []*message.Message {
 	f.Helper()

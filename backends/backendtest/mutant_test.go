@@ -353,6 +353,8 @@ func (b *faulty) describe(change func(e *backends.Entity)) {
 // emptyLease is what a mutant hands out for an entity that it ought to have missed.
 type emptyLease struct{}
 
-func (emptyLease) Next(context.Context) (*message.Message, error)                      { return nil, io.EOF }
+func (emptyLease) Next(context.Context) (*message.Message, error) { return nil, io.EOF }
+
 func (emptyLease) Settle(context.Context, backends.Outcome, ...*message.Message) error { return nil }
-func (emptyLease) Release(context.Context) error                                       { return nil }
+
+func (emptyLease) Release(context.Context) error { return nil }

@@ -244,7 +244,8 @@ func leaseMutants() []mutant {
 		}, fault: func(b *faulty) {
 			b.errs = func(err error) error { return dropItems(err, backends.LockLost) }
 		}},
-		{name: "settles by number", caught: []string{"lease/expired-lock", "settle/twice"},
+		{
+			name: "settles by number", caught: []string{"lease/expired-lock", "settle/twice"},
 			fault: onSettle(func(l *faultyLease, settle settleFunc) settleFunc {
 				return func(ctx context.Context, o backends.Outcome, msgs ...*message.Message) error {
 					if err := settle(ctx, o, msgs...); err == nil {
@@ -252,7 +253,8 @@ func leaseMutants() []mutant {
 					}
 					return l.b.real.SettleDirect(ctx, l.id, o, sequences(msgs)...)
 				}
-			})},
+			}),
+		},
 		{name: "counts no failures", caught: []string{
 			"lease/expired-lock", "settle/twice", "settle/abandon", "settle/abandon-too-often", "lease/expired-too-often", "restart/killed",
 		}, fault: receiving(func(_ backends.EntityID, m *message.Message) { m.Broker.DeliveryCount = 0 })},
@@ -260,7 +262,9 @@ func leaseMutants() []mutant {
 			"send/receive-complete", "send/ignores-broker-part", "lease/want", "lease/release", "settle/abandon", "peek/no-side-effects",
 			"deadletter/never-leaves-by-failing", "move/unedited", "restart/closed",
 		}, fault: receiving(func(_ backends.EntityID, m *message.Message) { m.Broker.DeliveryCount++ })},
-		{name: "allows one delivery more than it declares", caught: []string{"lease/expired-too-often", "settle/abandon-too-often"},
-			fault: func(b *faulty) { b.describe(func(e *backends.Entity) { e.Limits.MaxDeliveryCount-- }) }},
+		{
+			name: "allows one delivery more than it declares", caught: []string{"lease/expired-too-often", "settle/abandon-too-often"},
+			fault: func(b *faulty) { b.describe(func(e *backends.Entity) { e.Limits.MaxDeliveryCount-- }) },
+		},
 	}
 }

@@ -16,13 +16,15 @@ func directMutants() []mutant {
 				return errors.ErrUnsupported
 			}
 		}},
-		{name: "settles nothing directly", caught: []string{"direct/complete-any-state", "direct/dead-letter", "direct/defer", "direct/abandon"},
+		{
+			name: "settles nothing directly", caught: []string{"direct/complete-any-state", "direct/dead-letter", "direct/defer", "direct/abandon"},
 			fault: func(b *faulty) {
 				b.direct = func(context.Context, backends.EntityID, backends.Outcome, ...int64) error { return nil }
-			}},
+			},
+		},
 		{name: "settles directly what is active only", caught: []string{"direct/complete-any-state", "direct/defer"}, fault: func(b *faulty) {
 			b.direct = func(ctx context.Context, id backends.EntityID, o backends.Outcome, seqs ...int64) error {
-				for m := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
+				for m, _ := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
 					if slices.Contains(seqs, m.Broker.SequenceNumber) && m.Broker.State != message.Active {
 						return fail("settle", id, backends.NotFound, nil)
 					}
@@ -77,7 +79,7 @@ func directMutants() []mutant {
 					return nil, err
 				}
 				return reviving{l, func() {
-					for m := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
+					for m, _ := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
 						if m.Broker.State == message.Deferred {
 							_ = b.real.Move(ctx, id, []backends.Move{{Seq: m.Broker.SequenceNumber, To: id, As: m}})
 						}
@@ -190,7 +192,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "moves without the edit", caught: []string{"move/edited"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
+				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
 					for i := range moves {
 						if moves[i].Seq == m.Broker.SequenceNumber {
 							moves[i].As = m
@@ -202,7 +204,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "keeps the old body when its bytes are the same", caught: []string{"move/body-kinds"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
+				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
 					for i, mv := range moves {
 						if mv.Seq == m.Broker.SequenceNumber && string(mv.As.Body.Bytes()) == string(m.Body.Bytes()) {
 							as := mv.As.Clone()
@@ -255,7 +257,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "moves what is active only", caught: []string{"move/deferred-and-scheduled"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m := range b.real.Peek(ctx, from, backends.PeekOptions{From: moves[0].Seq, Max: 1}) {
+				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{From: moves[0].Seq, Max: 1}) {
 					if m.Broker.State != message.Active {
 						return fail("move", from, backends.NotFound, nil)
 					}
@@ -263,8 +265,10 @@ func moveMutants() []mutant {
 				return b.real.Move(ctx, from, moves)
 			}
 		}},
-		{name: "moves at once what is for later", caught: []string{"move/later"},
-			fault: moving(func(_ *faulty, mv *backends.Move) { mv.As.ScheduledEnqueueTime = nil })},
+		{
+			name: "moves at once what is for later", caught: []string{"move/later"},
+			fault: moving(func(_ *faulty, mv *backends.Move) { mv.As.ScheduledEnqueueTime = nil }),
+		},
 		{name: "moves to the other place too", caught: []string{"move/edited", "move/keep"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
 				return errors.Join(b.real.Move(ctx, from, moves), b.real.Send(ctx, moves[0].To, []*message.Message{moves[0].As}))

@@ -43,7 +43,8 @@ func sendingMutants() []mutant {
 				return b.real.Send(ctx, id, msgs)
 			}
 		}},
-		{name: "puts what is abandoned at the end", caught: []string{"send/order"},
+		{
+			name: "puts what is abandoned at the end", caught: []string{"send/order"},
 			fault: onSettle(func(l *faultyLease, settle settleFunc) settleFunc {
 				return func(ctx context.Context, o backends.Outcome, msgs ...*message.Message) error {
 					if o.Action == backends.Abandon {
@@ -52,7 +53,8 @@ func sendingMutants() []mutant {
 					}
 					return settle(ctx, o, msgs...)
 				}
-			})},
+			}),
+		},
 		{name: "refuses to send nothing", caught: []string{"send/nothing"}, fault: func(b *faulty) {
 			b.send = func(ctx context.Context, id backends.EntityID, msgs []*message.Message) error {
 				if len(msgs) == 0 {
@@ -202,12 +204,14 @@ func carryMutants() []mutant {
 		})
 	}
 	return []mutant{
-		{name: "repairs UTF-8 in bodies", caught: []string{"carry/bodies", "deadletter/settle", "move/unedited", "peek/whole-message"},
+		{
+			name: "repairs UTF-8 in bodies", caught: []string{"carry/bodies", "deadletter/settle", "move/unedited", "peek/whole-message"},
 			fault: sending(func(m *message.Message) {
 				for i, s := range m.Body.Sections {
 					m.Body.Sections[i] = bytes.ToValidUTF8(s, []byte("?"))
 				}
-			})},
+			}),
+		},
 		{name: "joins body sections", caught: []string{"carry/bodies"}, fault: sending(func(m *message.Message) {
 			m.Body.Sections = [][]byte{m.Body.Bytes()}
 		})},

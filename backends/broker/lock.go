@@ -150,15 +150,18 @@ func (h timers) Less(i, j int) bool {
 	}
 	return a.seq < b.seq
 }
+
 func (h timers) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *timers) Push(x any) {
 	t := x.(*timer)
 	t.index = len(*h)
 	*h = append(*h, t)
 }
+
 func (h *timers) Pop() any {
 	last := len(*h) - 1
 	t := (*h)[last]

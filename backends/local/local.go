@@ -221,9 +221,13 @@ func codeOf(err error) backends.Code {
 		err  error
 		code backends.Code
 	}{
-		{broker.ErrNoEntity, backends.NotFound}, {broker.ErrNoMessage, backends.NotFound},
-		{broker.ErrExists, backends.AlreadyExists}, {broker.ErrInvalid, backends.Invalid}, {broker.ErrNotSent, backends.Invalid},
-		{broker.ErrTooLarge, backends.TooLarge}, {broker.ErrLockLost, backends.LockLost},
+		{broker.ErrNoEntity, backends.NotFound},
+		{broker.ErrNoMessage, backends.NotFound},
+		{broker.ErrExists, backends.AlreadyExists},
+		{broker.ErrInvalid, backends.Invalid},
+		{broker.ErrNotSent, backends.Invalid},
+		{broker.ErrTooLarge, backends.TooLarge},
+		{broker.ErrLockLost, backends.LockLost},
 		{broker.ErrLocked, backends.Locked},
 	} {
 		if errors.Is(err, c.err) {

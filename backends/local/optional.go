@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"dlq/backends"
@@ -78,6 +79,10 @@ func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []back
 		return wrap("move from", from, err)
 	}
 	for i, err := range moved {
+		if errors.Is(err, broker.ErrNoEntity) { // the source is there, so it is the destination
+			errs[index[i]] = wrap("move to", moves[index[i]].To, err)
+			continue
+		}
 		errs[index[i]] = wrap("move from", from, err)
 	}
 	return backends.Batch(errs)

@@ -11,13 +11,24 @@ import (
 // everyValue holds one value of each kind, and the odd ones of some.
 func everyValue() []Value {
 	return []Value{
-		nil, Null{}, Bool(true), Bool(false), Ubyte(255), Ushort(65535), Uint(math.MaxUint32),
+		nil,
+		Null{},
+		Bool(true), Bool(false), Ubyte(255), Ushort(65535), Uint(math.MaxUint32),
 		Ulong(math.MaxUint64), Byte(-128), Short(-32768), Int(math.MinInt32), Long(math.MinInt64),
 		Float(float32(math.NaN())), Double(math.Inf(-1)), Double(math.Copysign(0, -1)),
-		Decimal32{1, 2, 3, 4}, Decimal64{7: 1}, Decimal128{15: 9}, Char('é'), Timestamp(-1),
-		UUID{1, 2, 3}, Binary{}, Binary{0, 255}, String(""), String("\xff\x00"), Symbol("x-opt"),
-		List{}, List{Int(1), List{String("a")}}, Map{{Symbol("k"), Long(1)}, {Int(2), Null{}}},
-		Array{Elem: KindInt}, Array{Elem: KindString, Descriptor: Symbol("d"), Items: []Value{String("a")}},
+		Decimal32{1, 2, 3, 4},
+		Decimal64{7: 1},
+		Decimal128{15: 9},
+		Char('é'), Timestamp(-1),
+		UUID{1, 2, 3},
+		Binary{},
+		Binary{0, 255},
+		String(""), String("\xff\x00"), Symbol("x-opt"),
+		List{},
+		List{Int(1), List{String("a")}},
+		Map{{Symbol("k"), Long(1)}, {Int(2), Null{}}},
+		Array{Elem: KindInt},
+		Array{Elem: KindString, Descriptor: Symbol("d"), Items: []Value{String("a")}},
 		Described{Symbol("com.microsoft:timespan"), Long(5)},
 	}
 }
@@ -33,8 +44,10 @@ func fullMessage() *Message {
 		ReplyToSessionID: new("rs"), Footer: Map{{Symbol("f"), Bool(true)}}, ScheduledEnqueueTime: &at,
 		System: []Attribute{{"SentTimestamp", Long(1)}},
 		Body:   Body{Kind: Sequence, Sections: [][]byte{{0xc0, 1, 0}, {}}},
-		Broker: Broker{SequenceNumber: 1 << 50, EnqueuedSequenceNumber: 3, EnqueuedTime: at.Add(5), ExpiresAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
-			DeliveryCount: 10, State: Deferred, LockToken: UUID{1}, LockedUntil: at, DeadLetterSource: "a", BodyOmitted: true, BodySize: 99},
+		Broker: Broker{
+			SequenceNumber: 1 << 50, EnqueuedSequenceNumber: 3, EnqueuedTime: at.Add(5), ExpiresAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+			DeliveryCount: 10, State: Deferred, LockToken: UUID{1}, LockedUntil: at, DeadLetterSource: "a", BodyOmitted: true, BodySize: 99,
+		},
 	}
 	for i, v := range everyValue() {
 		m.Properties.Set(string(rune('a'+i)), v)

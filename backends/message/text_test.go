@@ -144,10 +144,20 @@ func TestInteger(t *testing.T) {
 		want int64
 		ok   bool
 	}{
-		{Ubyte(1), 1, true}, {Ushort(2), 2, true}, {Uint(3), 3, true}, {Ulong(4), 4, true},
-		{Byte(-1), -1, true}, {Short(-2), -2, true}, {Int(-3), -3, true}, {Long(-4), -4, true},
-		{Ulong(math.MaxInt64), math.MaxInt64, true}, {Bool(true), 0, false}, {Double(1), 0, false},
-		{String("1"), 0, false}, {Timestamp(1), 0, false}, {nil, 0, false},
+		{Ubyte(1), 1, true},
+		{Ushort(2), 2, true},
+		{Uint(3), 3, true},
+		{Ulong(4), 4, true},
+		{Byte(-1), -1, true},
+		{Short(-2), -2, true},
+		{Int(-3), -3, true},
+		{Long(-4), -4, true},
+		{Ulong(math.MaxInt64), math.MaxInt64, true},
+		{Bool(true), 0, false},
+		{Double(1), 0, false},
+		{String("1"), 0, false},
+		{Timestamp(1), 0, false},
+		{nil, 0, false},
 	} {
 		if n, ok := Integer(c.v); n != c.want || ok != c.ok {
 			t.Errorf("%v %v: got %d, %v", KindOf(c.v), c.v, n, ok)

@@ -93,9 +93,11 @@ const (
 )
 
 // kindNames are the names of the AMQP types, indexed by Kind.
-var kindNames = [...]string{"none", "null", "bool", "ubyte", "ushort", "uint", "ulong", "byte",
+var kindNames = [...]string{
+	"none", "null", "bool", "ubyte", "ushort", "uint", "ulong", "byte",
 	"short", "int", "long", "float", "double", "decimal32", "decimal64", "decimal128", "char",
-	"timestamp", "uuid", "binary", "string", "symbol", "list", "map", "array", "described"}
+	"timestamp", "uuid", "binary", "string", "symbol", "list", "map", "array", "described",
+}
 
 // String returns the AMQP name of the type, such as "ulong".
 func (k Kind) String() string {

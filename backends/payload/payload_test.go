@@ -137,10 +137,12 @@ func TestInspectAMQP(t *testing.T) {
 		return sections
 	}
 	rich := message.Map{
-		{Key: message.String("id"), Value: message.Ulong(1<<64 - 1)}, {Key: message.Symbol("s"), Value: message.Symbol("x")},
+		{Key: message.String("id"), Value: message.Ulong(1<<64 - 1)},
+		{Key: message.Symbol("s"), Value: message.Symbol("x")},
 		{Key: message.Int(1), Value: message.List{message.Null{}, message.Bool(true), message.Double(0.5), message.Binary{0xff}}},
 		{Key: message.String("span"), Value: message.Described{Descriptor: message.Symbol("com.microsoft:timespan"), Value: message.Long(-1)}},
-		{Key: message.String("at"), Value: message.Timestamp(0)}, {Key: message.String("n"), Value: message.Array{Elem: message.KindInt, Items: []message.Value{message.Int(1)}}},
+		{Key: message.String("at"), Value: message.Timestamp(0)},
+		{Key: message.String("n"), Value: message.Array{Elem: message.KindInt, Items: []message.Value{message.Int(1)}}},
 	}
 	for _, tt := range []struct {
 		name          string
@@ -151,8 +153,10 @@ func TestInspectAMQP(t *testing.T) {
 		{"string", message.ValueBody, encode(message.String(order)), "AMQP value → JSON", order},
 		{"binary", message.ValueBody, encode(message.Binary(compressed(t, "gzip", order))), "AMQP value → gzip → JSON", order},
 		{"null", message.ValueBody, encode(message.Null{}), "AMQP value → text", "null"},
-		{"map", message.ValueBody, encode(rich), "AMQP value → JSON",
-			`{"id":18446744073709551615,"s":"x","1":[null,true,0.5,"/w=="],"span":{"com.microsoft:timespan":-1},"at":"1970-01-01T00:00:00.000Z","n":[1]}`},
+		{
+			"map", message.ValueBody, encode(rich), "AMQP value → JSON",
+			`{"id":18446744073709551615,"s":"x","1":[null,true,0.5,"/w=="],"span":{"com.microsoft:timespan":-1},"at":"1970-01-01T00:00:00.000Z","n":[1]}`,
+		},
 		{"sequence", message.Sequence, encode(message.List{message.Int(1)}, message.List{message.String("a")}), "AMQP sequence → JSON", `[1,"a"]`},
 		{"not a value", message.ValueBody, [][]byte{{0xff}}, "binary", "\xff"},
 		{"two values", message.ValueBody, encode(message.String("a"), message.String("b")), "text", "\xa1\x01a\xa1\x01b"},
@@ -173,8 +177,14 @@ func TestTextAndJSON(t *testing.T) {
 		body           string
 		isText, isJSON bool
 	}{
-		{"", true, false}, {order, true, true}, {"42", true, true}, {"hello", true, false}, {"<a/>", true, false},
-		{"{\"a\":\"\xff\"}", false, true}, {"\x00", false, false}, {"\x08\x96\x01", false, false},
+		{"", true, false},
+		{order, true, true},
+		{"42", true, true},
+		{"hello", true, false},
+		{"<a/>", true, false},
+		{"{\"a\":\"\xff\"}", false, true},
+		{"\x00", false, false},
+		{"\x08\x96\x01", false, false},
 	} {
 		p := Inspect(message.DataBody([]byte(tt.body)), "", "")
 		text, isText := p.Text()

@@ -85,8 +85,10 @@ func (p *parser) checkQuoted(t term) error {
 	if !ok || p.src[t.pos] != '"' {
 		return nil
 	}
-	return p.complain(&problem{pos: t.pos, end: t.end, fix: &edit{t.pos, t.end, quote(name.name)},
-		msg: "double quotes name a property; text stands in single quotes"})
+	return p.complain(&problem{
+		pos: t.pos, end: t.end, fix: &edit{t.pos, t.end, quote(name.name)},
+		msg: "double quotes name a property; text stands in single quotes",
+	})
 }
 
 // checkKinds finds a comparison of two types that never compare.
@@ -183,12 +185,16 @@ func (p *parser) checkLike(left, pattern term, n *likeness) error {
 		if p.hyphened(left) {
 			return p.complain(p.hyphenProblem(left))
 		}
-		return p.complain(&problem{pos: left.pos, end: left.end, hint: p.text(left) + " = " + k.example(),
-			msg: fmt.Sprintf("LIKE compares text, and %s is %s", p.text(left), k.noun())})
+		return p.complain(&problem{
+			pos: left.pos, end: left.end, hint: p.text(left) + " = " + k.example(),
+			msg: fmt.Sprintf("LIKE compares text, and %s is %s", p.text(left), k.noun()),
+		})
 	}
 	if k := n.pattern.static(); k != textKind && k != anyKind && k != nullKind {
-		return p.complain(&problem{pos: pattern.pos, end: pattern.end, msg: "a pattern is a text",
-			fix: &edit{pattern.pos, pattern.end, quote(p.src[pattern.pos:pattern.end])}})
+		return p.complain(&problem{
+			pos: pattern.pos, end: pattern.end, msg: "a pattern is a text",
+			fix: &edit{pattern.pos, pattern.end, quote(p.src[pattern.pos:pattern.end])},
+		})
 	}
 	l, ok := n.pattern.(*literal)
 	if !ok || strings.ContainsAny(l.v.s, "%_") {
@@ -223,8 +229,10 @@ func (p *parser) hyphened(t term) bool {
 }
 
 func (p *parser) hyphenProblem(t term) *problem {
-	return &problem{pos: t.pos, end: t.end, fix: &edit{t.pos, t.end, "[" + p.src[t.pos:t.end] + "]"},
-		msg: p.text(t) + " is a subtraction; a name with a hyphen stands in brackets"}
+	return &problem{
+		pos: t.pos, end: t.end, fix: &edit{t.pos, t.end, "[" + p.src[t.pos:t.end] + "]"},
+		msg: p.text(t) + " is a subtraction; a name with a hyphen stands in brackets",
+	}
 }
 
 func (p *parser) doubtHyphen(t term) {
@@ -245,12 +253,16 @@ func (p *parser) doubtText(op token, right term) {
 		if op.text == "<>" {
 			like = " NOT LIKE "
 		}
-		p.doubt(&problem{pos: op.pos, end: op.end, fix: &edit{op.pos, op.end, like},
-			msg: op.text + " compares the % too; LIKE reads it as a wildcard"})
+		p.doubt(&problem{
+			pos: op.pos, end: op.end, fix: &edit{op.pos, op.end, like},
+			msg: op.text + " compares the % too; LIKE reads it as a wildcard",
+		})
 	case *userName:
 		if wordEnd(p.src, right.pos) == right.end {
-			p.doubt(&problem{pos: right.pos, end: right.end, fix: &edit{right.pos, right.end, quote(n.name)},
-				msg: n.name + " names a property; text stands in single quotes"})
+			p.doubt(&problem{
+				pos: right.pos, end: right.end, fix: &edit{right.pos, right.end, quote(n.name)},
+				msg: n.name + " names a property; text stands in single quotes",
+			})
 		}
 	}
 }
@@ -261,8 +273,10 @@ func (p *parser) doubtBare(t term) {
 	if !ok {
 		return
 	}
-	bad := &problem{pos: t.pos, end: t.end, msg: fmt.Sprintf("alone, %s asks whether a property of that name is TRUE", p.text(t)),
-		fix: &edit{t.pos, t.end, p.src[t.pos:t.end] + " = TRUE"}}
+	bad := &problem{
+		pos: t.pos, end: t.end, msg: fmt.Sprintf("alone, %s asks whether a property of that name is TRUE", p.text(t)),
+		fix: &edit{t.pos, t.end, p.src[t.pos:t.end] + " = TRUE"},
+	}
 	if p.names.selection {
 		bad.fix.text = "body LIKE " + quote("%"+n.name+"%")
 	}

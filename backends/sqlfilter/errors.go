@@ -207,8 +207,10 @@ func diagnostic(src string, p *problem, hint string) Diagnostic {
 	if n := strings.IndexByte(line, '\n'); n >= 0 {
 		line = line[:n]
 	}
-	return Diagnostic{Pos: p.pos, Len: max(p.end-p.pos, 1), Line: line, Column: p.pos - start, Msg: visible(p.msg), Hint: visible(hint),
-		position: utf8.RuneCountInString(src[:p.pos]) + 1}
+	return Diagnostic{
+		Pos: p.pos, Len: max(p.end-p.pos, 1), Line: line, Column: p.pos - start, Msg: visible(p.msg), Hint: visible(hint),
+		position: utf8.RuneCountInString(src[:p.pos]) + 1,
+	}
 }
 
 // clip shortens a piece of source that a message quotes.

@@ -17,12 +17,16 @@ func sample() *message.Message {
 		Durable: true, TTL: new(90 * time.Second), ID: message.String("m-1"), CorrelationID: message.UUID{0xab, 15: 1},
 		To: new("to"), Subject: new("order.created"), ReplyTo: new("reply"), ContentType: new("application/json"),
 		SessionID: new("s1"), ReplyToSessionID: new("rs"), ScheduledEnqueueTime: new(at.Add(time.Hour)),
-		Annotations: message.Map{{Key: message.PartitionKeyAnnotation, Value: message.String("pk")},
-			{Key: message.ViaPartitionKeyAnnotation, Value: message.String("via")}},
+		Annotations: message.Map{
+			{Key: message.PartitionKeyAnnotation, Value: message.String("pk")},
+			{Key: message.ViaPartitionKeyAnnotation, Value: message.String("via")},
+		},
 		Body: message.DataBody([]byte("12345")),
-		Broker: message.Broker{SequenceNumber: 42, EnqueuedSequenceNumber: 41, EnqueuedTime: at, ExpiresAt: at.Add(time.Minute),
+		Broker: message.Broker{
+			SequenceNumber: 42, EnqueuedSequenceNumber: 41, EnqueuedTime: at, ExpiresAt: at.Add(time.Minute),
 			DeliveryCount: 3, State: message.Deferred, LockToken: message.UUID{0xcd, 15: 2}, LockedUntil: at.Add(time.Second),
-			DeadLetterSource: "orders", BodySize: 5},
+			DeadLetterSource: "orders", BodySize: 5,
+		},
 	}
 	for _, p := range []message.Attribute{
 		{Name: "DeadLetterReason", Value: message.String("MaxDeliveryCountExceeded")},
@@ -219,9 +223,11 @@ var evalTests = []struct {
 
 func testParams() map[string]message.Value {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 123e6, time.UTC)
-	return map[string]message.Value{"@who": message.String("acme"), "n": message.Int(5), "@WHEN": message.TimestampOf(at),
+	return map[string]message.Value{
+		"@who": message.String("acme"), "n": message.Int(5), "@WHEN": message.TimestampOf(at),
 		"guid": message.UUID{0x80, 15: 1}, "none": nil,
-		"span": message.Described{Descriptor: message.Symbol("com.microsoft:timespan"), Value: message.Long(3e9)}}
+		"span": message.Described{Descriptor: message.Symbol("com.microsoft:timespan"), Value: message.Long(3e9)},
+	}
 }
 
 func TestEval(t *testing.T) {
@@ -258,8 +264,10 @@ func TestEvalEmptyMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		has := map[string]bool{"sys.DeliveryCount": true, "sys.EnqueuedSequenceNumber": true, "sys.ExpiresAtUtc": true,
-			"sys.ForcePersistence": true, "sys.Size": true, "sys.State": true}[name.Text]
+		has := map[string]bool{
+			"sys.DeliveryCount": true, "sys.EnqueuedSequenceNumber": true, "sys.ExpiresAtUtc": true,
+			"sys.ForcePersistence": true, "sys.Size": true, "sys.State": true,
+		}[name.Text]
 		if got == has {
 			t.Errorf("%s IS NULL is %v on an empty message", name.Text, got)
 		}
@@ -355,8 +363,10 @@ func TestNeedsBody(t *testing.T) {
 			t.Errorf("NeedsBody of %s = %v", expr, got)
 		}
 		called := false
-		env := &Env{Message: sample(), BodyText: func() (string, bool) { called = true; return "", false },
-			BodyJSON: func(Path) (message.Value, bool) { called = true; return nil, false }}
+		env := &Env{
+			Message: sample(), BodyText: func() (string, bool) { called = true; return "", false },
+			BodyJSON: func(Path) (message.Value, bool) { called = true; return nil, false },
+		}
 		if _, err := e.Match(env); err != nil || called != want {
 			t.Errorf("%s: body asked for: %v, %v", expr, called, err)
 		}

@@ -41,8 +41,10 @@ type Env struct {
 // rule because it names a system property that does not exist, so does Compile.
 func Compile(src string, names Names, params map[string]message.Value) (*Expr, error) {
 	if limit := cmp.Or(names.maxLength, MaxRuleLength); len(src) > limit {
-		return nil, &Error{diagnostic(src, &problem{pos: limit, end: len(src),
-			msg: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(src), limit)}, "")}
+		return nil, &Error{diagnostic(src, &problem{
+			pos: limit, end: len(src),
+			msg: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(src), limit),
+		}, "")}
 	}
 	if !utf8.ValidString(src) {
 		pos := 0

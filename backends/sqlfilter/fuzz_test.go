@@ -85,9 +85,11 @@ var (
 	kleeneAnd = [3][3]int{{0, 0, 0}, {0, 1, 1}, {0, 1, 2}}
 	kleeneOr  = [3][3]int{{0, 1, 2}, {1, 1, 2}, {2, 2, 2}}
 	kleeneNot = [3]int{2, 1, 0}
-	atoms     = [3][]string{{"FALSE", "amount = 4", "tenant LIKE 'x%'", "missing IS NOT NULL"},
+	atoms     = [3][]string{
+		{"FALSE", "amount = 4", "tenant LIKE 'x%'", "missing IS NOT NULL"},
 		{"missing", "NULL", "missing > 5", "nothing LIKE '%'", "amount IN (NULL)"},
-		{"TRUE", "vip", "amount = 5", "EXISTS(nothing)", "tenant NOT IN ('x', 'y')"}}
+		{"TRUE", "vip", "amount = 5", "EXISTS(nothing)", "tenant NOT IN ('x', 'y')"},
+	}
 )
 
 // nested builds a fully parenthesised expression from a program for a stack machine, and its

@@ -178,8 +178,10 @@ func (l *lexer) number() token {
 	}
 	if wordEnd(l.src, end) > end {
 		start, end := bareRun(l.src, l.pos)
-		return l.bad(end, &problem{msg: "a number runs into letters; text stands in single quotes",
-			fix: &edit{start, end, quote(l.src[start:end])}})
+		return l.bad(end, &problem{
+			msg: "a number runs into letters; text stands in single quotes",
+			fix: &edit{start, end, quote(l.src[start:end])},
+		})
 	}
 	return l.take(kind, end, l.src[l.pos:end])
 }
@@ -208,8 +210,18 @@ func bareRun(src string, pos int) (start, end int) {
 func (l *lexer) operator(r rune, size int) token {
 	rest := l.src[l.pos:]
 	for _, foreign := range [...]struct{ text, fix string }{
-		{"===", "="}, {"!==", "<>"}, {"==", "="}, {"=>", ">="}, {"=<", "<="}, {"=~", "LIKE"}, {"!~", "NOT LIKE"},
-		{"&&", "AND"}, {"||", "OR"}, {"&", "AND"}, {"|", "OR"}, {"~", "LIKE"},
+		{"===", "="},
+		{"!==", "<>"},
+		{"==", "="},
+		{"=>", ">="},
+		{"=<", "<="},
+		{"=~", "LIKE"},
+		{"!~", "NOT LIKE"},
+		{"&&", "AND"},
+		{"||", "OR"},
+		{"&", "AND"},
+		{"|", "OR"},
+		{"~", "LIKE"},
 	} {
 		if strings.HasPrefix(rest, foreign.text) {
 			return l.foreign(foreign.text, foreign.fix)
@@ -234,8 +246,10 @@ func (l *lexer) operator(r rune, size int) token {
 	case '\u2018', '\u2019', '\u201c', '\u201d':
 		return l.typographic(size)
 	}
-	return l.bad(l.pos+size, &problem{hint: "[odd-name] = 'text'",
-		msg: fmt.Sprintf("unexpected character %q; a name with special characters stands in brackets, text in single quotes", r)})
+	return l.bad(l.pos+size, &problem{
+		hint: "[odd-name] = 'text'",
+		msg:  fmt.Sprintf("unexpected character %q; a name with special characters stands in brackets, text in single quotes", r),
+	})
 }
 
 // afterName reports whether the last token ends right here and can be a scope.
@@ -255,8 +269,10 @@ func (l *lexer) foreign(op, ours string) token {
 	if after := l.pos + len(op); unicode.IsLetter(rune(ours[0])) && after < len(l.src) && l.src[after] != ' ' {
 		fixed += " "
 	}
-	return l.bad(l.pos+len(op), &problem{msg: fmt.Sprintf("%s is written %s here", op, ours),
-		fix: &edit{l.pos, l.pos + len(op), fixed}})
+	return l.bad(l.pos+len(op), &problem{
+		msg: fmt.Sprintf("%s is written %s here", op, ours),
+		fix: &edit{l.pos, l.pos + len(op), fixed},
+	})
 }
 
 // typographic handles text that a word processor has quoted.

@@ -35,8 +35,10 @@ func (p *parser) unexpected(before term) error {
 		start, end := p.bareSpan()
 		return &problem{pos: start, end: end, msg: "text stands in single quotes", fix: &edit{start, end, quote(p.src[start:end])}}
 	}
-	bad := &problem{pos: t.pos, end: t.end, msg: "AND or OR is missing before " + p.name(t), fix: insert(t.pos, "AND "),
-		hint: "tenant = 'acme' AND amount > 5"}
+	bad := &problem{
+		pos: t.pos, end: t.end, msg: "AND or OR is missing before " + p.name(t), fix: insert(t.pos, "AND "),
+		hint: "tenant = 'acme' AND amount > 5",
+	}
 	switch {
 	case t.isOp(","):
 		bad.msg, bad.fix = "conditions are joined by AND or OR", &edit{t.pos, t.end, " AND"}
@@ -273,8 +275,10 @@ func (p *parser) wrapNext() *edit {
 
 // oddName explains a name with characters that it cannot have bare.
 func (p *parser) oddName(start, end int) error {
-	return &problem{pos: start, end: end, msg: "a name with special characters stands in brackets",
-		fix: &edit{start, end, "[" + p.src[start:end] + "]"}}
+	return &problem{
+		pos: start, end: end, msg: "a name with special characters stands in brackets",
+		fix: &edit{start, end, "[" + p.src[start:end] + "]"},
+	}
 }
 
 // unknownScope explains name.name. What looks like a scope of another language becomes ours;
@@ -286,8 +290,10 @@ func (p *parser) unknownScope(t token) error {
 		p.tokens[i+2].pos == p.tokens[i+1].end && p.tokens[i+2].kind != endToken; i += 2 {
 		end = p.tokens[i+2].end
 	}
-	bad := &problem{pos: t.pos, end: end, msg: "a scope is sys or user; a name with a point in it stands in brackets",
-		hint: "sys.Label or [Name.With.Points]"}
+	bad := &problem{
+		pos: t.pos, end: end, msg: "a scope is sys or user; a name with a point in it stands in brackets",
+		hint: "sys.Label or [Name.With.Points]",
+	}
 	scope, rest := strings.ToLower(t.text), p.src[t.end:end]
 	switch scope {
 	case "sys":
@@ -372,8 +378,10 @@ func synonyms(name string) string {
 
 // unknownFunction explains a call of what is no function.
 func (p *parser) unknownFunction(name token) error {
-	bad := &problem{pos: name.pos, end: name.end,
-		msg: fmt.Sprintf("there is no function %q, only newid() and property('name')", clip(name.text))}
+	bad := &problem{
+		pos: name.pos, end: name.end,
+		msg: fmt.Sprintf("there is no function %q, only newid() and property('name')", clip(name.text)),
+	}
 	op, before, after := foreignWord(name.text)
 	if op != "LIKE" {
 		return bad
@@ -411,8 +419,10 @@ func (p *parser) noPath(body token) error {
 
 // notACondition explains a value that stands where a condition must.
 func (p *parser) notACondition(t term, k kind) error {
-	bad := &problem{pos: t.pos, end: t.end, msg: fmt.Sprintf("%s is %s, not a condition", p.text(t), k.noun()),
-		hint: p.text(t) + " = " + k.example()}
+	bad := &problem{
+		pos: t.pos, end: t.end, msg: fmt.Sprintf("%s is %s, not a condition", p.text(t), k.noun()),
+		hint: p.text(t) + " = " + k.example(),
+	}
 	l, ok := t.node.(*literal)
 	switch {
 	case p.hyphened(t):

@@ -127,8 +127,10 @@ func (p *parser) number(t token, text string) (term, error) {
 	if t.kind == integerToken {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return term{}, &problem{pos: t.pos, end: t.end, msg: "an integer has at most 64 bits; text stands in single quotes",
-				fix: &edit{t.pos, t.end, quote(t.text)}}
+			return term{}, &problem{
+				pos: t.pos, end: t.end, msg: "an integer has at most 64 bits; text stands in single quotes",
+				fix: &edit{t.pos, t.end, quote(t.text)},
+			}
 		}
 		return term{&literal{longValue(n), strconv.FormatInt(n, 10)}, t.pos, t.end}, nil
 	}
@@ -151,8 +153,10 @@ func (p *parser) parameter(t token) (term, error) {
 		}
 	}
 	if found == nil {
-		return term{}, &problem{pos: t.pos, end: t.end, msg: fmt.Sprintf("parameter @%s has no value", t.text),
-			hint: "tenant = 'acme'"}
+		return term{}, &problem{
+			pos: t.pos, end: t.end, msg: fmt.Sprintf("parameter @%s has no value", t.text),
+			hint: "tenant = 'acme'",
+		}
 	}
 	return term{&parameter{t.text, fromMessage(found)}, t.pos, t.end}, nil
 }

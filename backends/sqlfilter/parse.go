@@ -115,8 +115,10 @@ func (p *parser) chain(keyword string, operand func() (term, error), join func([
 		}
 		p.next()
 		if after := p.peek(); after.kind == endToken || after.isOp(")") || after.is("AND") || after.is("OR") {
-			return t, &problem{pos: op.pos, end: op.end, msg: keyword + " needs a condition behind it",
-				fix: &edit{op.pos, op.end, ""}}
+			return t, &problem{
+				pos: op.pos, end: op.end, msg: keyword + " needs a condition behind it",
+				fix: &edit{op.pos, op.end, ""},
+			}
 		}
 		if t, err = operand(); err != nil {
 			return t, err
@@ -201,14 +203,18 @@ func (p *parser) comparison(left term) (term, error) {
 		return right, err
 	}
 	if after := p.peek(); after.kind == opToken && strings.Contains(comparisons, after.text) {
-		return right, &problem{pos: after.pos, end: after.end, msg: "a comparison has two sides",
-			hint: "amount > 1 AND amount < 5"}
+		return right, &problem{
+			pos: after.pos, end: after.end, msg: "a comparison has two sides",
+			hint: "amount > 1 AND amount < 5",
+		}
 	}
 	if err := p.checkComparison(left, op, right); err != nil {
 		return right, err
 	}
-	return term{&comparison{op: op.text, l: p.converted(left, right), r: p.converted(right, left),
-		coerce: p.names.selection}, left.pos, right.end}, nil
+	return term{&comparison{
+		op: op.text, l: p.converted(left, right), r: p.converted(right, left),
+		coerce: p.names.selection,
+	}, left.pos, right.end}, nil
 }
 
 func (p *parser) nullTest(left term) (term, error) {
@@ -321,8 +327,10 @@ func (p *parser) compilePattern(n *likeness, at term) error {
 func (p *parser) existence() (term, error) {
 	word := p.next()
 	if !p.accept("(") {
-		return term{}, &problem{pos: word.pos, end: word.end, msg: "EXISTS has its property in parentheses",
-			fix: p.wrapNext()}
+		return term{}, &problem{
+			pos: word.pos, end: word.end, msg: "EXISTS has its property in parentheses",
+			fix: p.wrapNext(),
+		}
 	}
 	start := p.peek()
 	t, err := p.primary()
@@ -360,6 +368,8 @@ func (p *parser) operand(t term) (operand, error) {
 	if x, ok := t.node.(operand); ok {
 		return x, nil
 	}
-	return nil, &problem{pos: t.pos, end: t.end, msg: "a condition stands where a value is needed",
-		hint: "tenant = 'acme' AND amount > 5"}
+	return nil, &problem{
+		pos: t.pos, end: t.end, msg: "a condition stands where a value is needed",
+		hint: "tenant = 'acme' AND amount > 5",
+	}
 }

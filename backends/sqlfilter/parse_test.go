@@ -145,8 +145,10 @@ var mistakes = []struct {
 
 	// Names.
 	{both, "sys.Lable = 'x'", 5, `no system property "Lable"`, "sys.Label = 'x'"},
-	{both, "sys.messageid = 'x' AND sys.EnqueuedTime IS NULL", 29, `no system property "EnqueuedTime"`,
-		"sys.messageid = 'x' AND sys.EnqueuedTimeUtc IS NULL"},
+	{
+		both, "sys.messageid = 'x' AND sys.EnqueuedTime IS NULL", 29, `no system property "EnqueuedTime"`,
+		"sys.messageid = 'x' AND sys.EnqueuedTimeUtc IS NULL",
+	},
 	{both, "sys.[Lable] = 'x'", 5, `no system property "Lable"`, "sys.Label = 'x'"},
 	{both, "property('sys.Lable') = 'x'", 10, `no system property "Lable"`, "property('sys.Label') = 'x'"},
 	{both, "property(5) = 'x'", 10, "is a text", "property('name')"},

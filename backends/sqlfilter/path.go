@@ -73,8 +73,10 @@ func parsePath(src string, pos int) (path Path, end int, bad *problem) {
 		case '[':
 			step, end, ok := parseBracket(src, pos)
 			if !ok {
-				return fail(pos+1, problem{msg: "a bracket in a path holds an index or a name in single quotes; a path names one value",
-					hint: "body.$.items[0].sku or body.$['odd name']"})
+				return fail(pos+1, problem{
+					msg:  "a bracket in a path holds an index or a name in single quotes; a path names one value",
+					hint: "body.$.items[0].sku or body.$['odd name']",
+				})
 			}
 			path = append(path, step)
 			pos = end

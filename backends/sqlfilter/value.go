@@ -28,8 +28,10 @@ const (
 
 // noun names the kind in an error message.
 func (k kind) noun() string {
-	return [...]string{"NULL", "TRUE or FALSE", "a number", "a number", "text", "a time", "a duration",
-		"a GUID", "a binary", "any"}[k]
+	return [...]string{
+		"NULL", "TRUE or FALSE", "a number", "a number", "text", "a time", "a duration",
+		"a GUID", "a binary", "any",
+	}[k]
 }
 
 func (k kind) numeric() bool { return k == longKind || k == doubleKind }

@@ -59,9 +59,11 @@ func (instant) Send(context.Context, backends.EntityID, []*message.Message) erro
 func (instant) Lease(context.Context, backends.EntityID, backends.LeaseOptions) (backends.Lease, error) {
 	return instantLease{}, nil
 }
+
 func (instant) LeaseDeferred(context.Context, backends.EntityID, ...int64) (backends.Lease, error) {
 	return instantLease{}, nil
 }
+
 func (instant) SettleDirect(context.Context, backends.EntityID, backends.Outcome, ...int64) error {
 	return nil
 }
@@ -75,6 +77,7 @@ func (instant) ValidateSend(context.Context, backends.EntityID, *message.Message
 type instantLease struct{}
 
 func (instantLease) Next(context.Context) (*message.Message, error) { return &message.Message{}, nil }
+
 func (instantLease) Settle(context.Context, backends.Outcome, ...*message.Message) error {
 	return nil
 }

@@ -1,11 +1,10 @@
 package store
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
-
-	"encoding/binary"
 
 	"github.com/cockroachdb/pebble/v2"
 
