@@ -83,6 +83,7 @@ func TestErrorVoice(t *testing.T) {
 		{"resubmit orders --limit 5", exitUsage, "nothing is selected"},
 		{"resubmit orders --all", exitRefused, "no terminal to ask"},
 		{"resubmit orders --all --rate -1", exitUsage, "negative"},
+		{"resubmit orders --all --concurrency 65", exitUsage, "at most 64"},
 		{"resubmit orders --all --message-id other", exitUsage, "keep, new or auto"},
 		{"resubmit orders --all --to x/dlq", exitUsage, "nothing can be sent to a dead-letter queue"},
 		{"resubmit orders --all --body-jq ((", exitUsage, ""},

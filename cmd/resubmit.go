@@ -37,7 +37,7 @@ func (o *resubmitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.bodyJQ, "body-jq", "", "make the new JSON body from the old one with the jq `EXPR`")
 	fs.StringVar(&o.bodyFile, "body-file", "", "replace the body with the bytes of `FILE`")
 	fs.Float64Var(&o.rate, "rate", 0, "at most `N` messages a second")
-	fs.IntVar(&o.concurrency, "concurrency", 0, "how many batches are in flight (`N`, default 4)")
+	fs.IntVar(&o.concurrency, "concurrency", 0, "how many batches are in flight (`N`, default 4, at most 64)")
 	fs.IntVar(&o.max, "max", 0, "refuse to touch more than `N` messages")
 	fs.DurationVar(&o.delay, "delay", 0, "let them appear only after this `DURATION`")
 }
@@ -122,6 +122,9 @@ func runResubmit(ctx context.Context, a *app, opts resubmitOptions, fs *pflag.Fl
 	return a.runJob(ctx, spec, opts.consent, nil)
 }
 
+// maxConcurrency is more than any service rewards.
+const maxConcurrency = 64
+
 // spec turns the flags into a job, refusing what cannot be meant.
 func (o *resubmitOptions) spec(a *app, fs *pflag.FlagSet, arg string) (resubmit.Spec, error) {
 	spec := resubmit.Spec{Kind: resubmit.Resubmit, Rate: o.rate, Concurrency: o.concurrency, Max: o.max, Delay: o.delay}
@@ -140,6 +143,9 @@ func (o *resubmitOptions) spec(a *app, fs *pflag.FlagSet, arg string) (resubmit.
 	}
 	if o.rate < 0 || o.concurrency < 0 || o.max < 0 || o.delay < 0 {
 		return spec, usagef("--rate, --concurrency, --max and --delay cannot be negative")
+	}
+	if o.concurrency > maxConcurrency {
+		return spec, usagef("--concurrency %d: at most %d, since every batch in flight holds its messages in memory", o.concurrency, maxConcurrency)
 	}
 	if err := o.destination.apply(&spec); err != nil {
 		return spec, err
