@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -169,7 +170,7 @@ func TestWriterKeepsItsError(t *testing.T) {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err == nil || w.Write(big) != err || w.Close() != err {
+	if err == nil || !errors.Is(w.Write(big), err) || !errors.Is(w.Close(), err) {
 		t.Errorf("the error was lost: %v", err)
 	}
 }

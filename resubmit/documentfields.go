@@ -111,7 +111,8 @@ func wrongType(name string, v message.Value) error {
 }
 
 func textField(name string, at func(*message.Message) **string) documentField {
-	return documentField{name: name, kind: message.KindString,
+	return documentField{
+		name: name, kind: message.KindString,
 		get: func(m *message.Message) message.Value {
 			if p := *at(m); p != nil {
 				return message.String(*p)
@@ -130,11 +131,13 @@ func textField(name string, at func(*message.Message) **string) documentField {
 			}
 			return nil
 		},
-		copy: func(to, from *message.Message) { *at(to) = *at(from) }}
+		copy: func(to, from *message.Message) { *at(to) = *at(from) },
+	}
 }
 
 func idField(name string, at func(*message.Message) *message.Value) documentField {
-	return documentField{name: name, kind: message.KindString,
+	return documentField{
+		name: name, kind: message.KindString,
 		get: func(m *message.Message) message.Value { return *at(m) },
 		set: func(m *message.Message, v message.Value) error {
 			switch v.(type) {
@@ -144,11 +147,13 @@ func idField(name string, at func(*message.Message) *message.Value) documentFiel
 			}
 			return wrongType(name, v)
 		},
-		copy: func(to, from *message.Message) { *at(to) = *at(from) }}
+		copy: func(to, from *message.Message) { *at(to) = *at(from) },
+	}
 }
 
 func timeField(name string, at func(*message.Message) **time.Time) documentField {
-	return documentField{name: name, kind: message.KindTimestamp,
+	return documentField{
+		name: name, kind: message.KindTimestamp,
 		get: func(m *message.Message) message.Value {
 			if t := *at(m); t != nil {
 				return message.TimestampOf(*t)
@@ -167,11 +172,13 @@ func timeField(name string, at func(*message.Message) **time.Time) documentField
 			}
 			return nil
 		},
-		copy: func(to, from *message.Message) { *at(to) = *at(from) }}
+		copy: func(to, from *message.Message) { *at(to) = *at(from) },
+	}
 }
 
 func flagField(name string, at func(*message.Message) *bool) documentField {
-	return documentField{name: name, kind: message.KindBool,
+	return documentField{
+		name: name, kind: message.KindBool,
 		get: func(m *message.Message) message.Value {
 			if *at(m) {
 				return message.Bool(true)
@@ -186,11 +193,13 @@ func flagField(name string, at func(*message.Message) *bool) documentField {
 			*at(m) = bool(b)
 			return nil
 		},
-		copy: func(to, from *message.Message) { *at(to) = *at(from) }}
+		copy: func(to, from *message.Message) { *at(to) = *at(from) },
+	}
 }
 
 func ttlField() documentField {
-	return documentField{name: "ttl", kind: message.KindString,
+	return documentField{
+		name: "ttl", kind: message.KindString,
 		get: func(m *message.Message) message.Value {
 			if m.TTL != nil {
 				return message.String(m.TTL.String())
@@ -210,11 +219,13 @@ func ttlField() documentField {
 			m.TTL = &d
 			return nil
 		},
-		copy: func(to, from *message.Message) { to.TTL = from.TTL }}
+		copy: func(to, from *message.Message) { to.TTL = from.TTL },
+	}
 }
 
 func priorityField() documentField {
-	return documentField{name: "priority", kind: message.KindUbyte,
+	return documentField{
+		name: "priority", kind: message.KindUbyte,
 		get: func(m *message.Message) message.Value {
 			if m.Priority != nil {
 				return message.Ubyte(*m.Priority)
@@ -230,11 +241,13 @@ func priorityField() documentField {
 			}
 			return nil
 		},
-		copy: func(to, from *message.Message) { to.Priority = from.Priority }}
+		copy: func(to, from *message.Message) { to.Priority = from.Priority },
+	}
 }
 
 func groupSequenceField() documentField {
-	return documentField{name: "group-sequence", kind: message.KindUint,
+	return documentField{
+		name: "group-sequence", kind: message.KindUint,
 		get: func(m *message.Message) message.Value {
 			if m.GroupSequence != nil {
 				return message.Uint(*m.GroupSequence)
@@ -250,11 +263,13 @@ func groupSequenceField() documentField {
 			}
 			return nil
 		},
-		copy: func(to, from *message.Message) { to.GroupSequence = from.GroupSequence }}
+		copy: func(to, from *message.Message) { to.GroupSequence = from.GroupSequence },
+	}
 }
 
 func userIDField() documentField {
-	return documentField{name: "user-id", kind: message.KindBinary,
+	return documentField{
+		name: "user-id", kind: message.KindBinary,
 		get: func(m *message.Message) message.Value {
 			if m.UserID != nil {
 				return message.Binary(m.UserID)
@@ -269,5 +284,6 @@ func userIDField() documentField {
 			m.UserID = b
 			return nil
 		},
-		copy: func(to, from *message.Message) { to.UserID = from.UserID }}
+		copy: func(to, from *message.Message) { to.UserID = from.UserID },
+	}
 }

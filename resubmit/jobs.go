@@ -202,10 +202,12 @@ func (j *Journals) read(id string) (*Job, error) {
 
 func (l *ledger) info(r Report, o owner) JobInfo {
 	h := l.header
-	info := JobInfo{ID: h.ID, Kind: h.Kind, State: r.State, Conn: h.Conn, From: h.From, To: h.To,
+	info := JobInfo{
+		ID: h.ID, Kind: h.Kind, State: r.State, Conn: h.Conn, From: h.From, To: h.To,
 		Selection: h.Selection.String(), Command: h.Command, Started: h.Planned, Updated: l.updated,
 		Restores: h.Restores, Matched: r.Matched, Done: r.Done, Left: r.Left,
-		Skipped: int64(len(r.Skipped)), Failed: int64(len(r.Failed)), Uncertain: int64(len(r.Uncertain)), Err: r.Stopped}
+		Skipped: int64(len(r.Skipped)), Failed: int64(len(r.Failed)), Uncertain: int64(len(r.Uncertain)), Err: r.Stopped,
+	}
 	if r.State == Running {
 		info.PID = o.PID
 	}

@@ -164,8 +164,10 @@ func (c *preflight) conclude() {
 		c.veto(FindNothingToSend, "every message would be skipped; the first: "+p.firstSkip())
 	}
 	if n, first := p.query.Unjudged(); n > 0 {
-		p.Warnings = append(p.Warnings, Finding{Code: FindUnjudged, Count: n,
-			Text: fmt.Sprintf("messages that the selection could not judge are left out; the first: %v", first)})
+		p.Warnings = append(p.Warnings, Finding{
+			Code: FindUnjudged, Count: n,
+			Text: fmt.Sprintf("messages that the selection could not judge are left out; the first: %v", first),
+		})
 	}
 }
 

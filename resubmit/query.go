@@ -101,8 +101,10 @@ func (q *Query) matchFields(m *message.Message) bool {
 
 // matchWords looks for every word in what a person sees of a message.
 func (q *Query) matchWords(m *message.Message, body *bodyView) bool {
-	fields := []string{strings.ToLower(m.DeadLetterReason()), strings.ToLower(m.DeadLetterDescription()),
-		strings.ToLower(message.FormatValue(m.ID)), strings.ToLower(message.Str(m.Subject))}
+	fields := []string{
+		strings.ToLower(m.DeadLetterReason()), strings.ToLower(m.DeadLetterDescription()),
+		strings.ToLower(message.FormatValue(m.ID)), strings.ToLower(message.Str(m.Subject)),
+	}
 	for _, word := range q.words {
 		found := slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, word) })
 		if !found && !strings.Contains(body.lower(), word) {

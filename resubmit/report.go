@@ -69,8 +69,10 @@ func (r Report) Partly() bool {
 // Summary says the report in one line, such as
 // "moved 812, left 188, lost 0, possibly twice 1 (seq 77)".
 func (r Report) Summary() string {
-	parts := []string{fmt.Sprintf("%s %d", r.verb(), r.Done), fmt.Sprintf("left %d", r.Left),
-		fmt.Sprintf("lost %d%s", r.Lost, names(r.LostItems))}
+	parts := []string{
+		fmt.Sprintf("%s %d", r.verb(), r.Done), fmt.Sprintf("left %d", r.Left),
+		fmt.Sprintf("lost %d%s", r.Lost, names(r.LostItems)),
+	}
 	if n := len(r.Uncertain); n > 0 {
 		parts = append(parts, fmt.Sprintf("possibly twice %d%s", n, names(r.Uncertain)))
 	}
@@ -143,8 +145,10 @@ func (l *ledger) item(i int) Item {
 // report accounts for every item of the ledger. What is in flight of a running job counts as left.
 func (l *ledger) report(running bool) Report {
 	h := l.header
-	r := Report{Job: h.ID, Kind: h.Kind, Copy: h.Copy, From: h.From, Matched: h.Matched, Destinations: h.Destinations,
-		Backup: h.Backup, Restores: h.Restores}
+	r := Report{
+		Job: h.ID, Kind: h.Kind, Copy: h.Copy, From: h.From, Matched: h.Matched, Destinations: h.Destinations,
+		Backup: h.Backup, Restores: h.Restores,
+	}
 	missing := map[int]bool{}
 	if l.end != nil {
 		r.Newcomers, r.Checked, r.Created, r.Stopped = l.end.Newcomers, l.end.Checked, l.end.Created, l.end.Stopped

@@ -44,9 +44,11 @@ func Restore(ctx context.Context, env Env, id string, opts RestoreOptions, progr
 	if err != nil {
 		return Report{}, err
 	}
-	h := jobHeader{Version: env.Version, Conn: env.Conn, Command: opts.Command, Kind: Restoring, From: old.ledger.header.From,
+	h := jobHeader{
+		Version: env.Version, Conn: env.Conn, Command: opts.Command, Kind: Restoring, From: old.ledger.header.From,
 		To: &back.to, Selection: Selection{All: true}, Restores: id, Concurrency: 1, Planned: env.now(), Matched: int64(len(items)),
-		Destinations: []Destination{{Entity: back.to, Count: int64(len(items))}}, MaxSeq: back.after}
+		Destinations: []Destination{{Entity: back.to, Count: int64(len(items))}}, MaxSeq: back.after,
+	}
 	if len(items) == 0 {
 		return Report{Kind: Restoring, From: h.From, State: Finished, Restores: id, Destinations: h.Destinations}, nil
 	}

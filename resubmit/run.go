@@ -53,10 +53,12 @@ func Run(ctx context.Context, env Env, plan *Plan, progress func(Progress)) (Rep
 // begin writes the plan. Only when it is durable may a message be touched.
 func (job *openJob) begin(env Env, p *Plan) error {
 	s := p.Spec
-	h := jobHeader{ID: job.id, Version: env.Version, Conn: env.Conn, Command: s.Command, Kind: s.Kind, From: s.From, To: s.To,
+	h := jobHeader{
+		ID: job.id, Version: env.Version, Conn: env.Conn, Command: s.Command, Kind: s.Kind, From: s.From, To: s.To,
 		Selection: s.Selection, Edits: recordEdits(s.Edits), Copy: s.Copy, Delay: s.Delay, Rate: s.Rate, Concurrency: s.Concurrency,
 		Backup: s.Backup, Discard: s.Discard, Planned: p.at, Matched: p.Matched, Bytes: p.Bytes, Destinations: p.Destinations,
-		SourceCount: p.count, MaxSeq: p.maxSeq}
+		SourceCount: p.count, MaxSeq: p.maxSeq,
+	}
 	return job.write(env, h, p.items, s.Edited)
 }
 
@@ -171,8 +173,10 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 	if r.env.Sleep == nil {
 		r.env.Sleep = sleep
 	}
-	r.spec = Spec{Kind: h.Kind, From: h.From, To: h.To, Selection: h.Selection, Edits: edits, Copy: h.Copy, Delay: h.Delay,
-		Rate: h.Rate, Concurrency: h.Concurrency, Backup: h.Backup, Discard: h.Discard}
+	r.spec = Spec{
+		Kind: h.Kind, From: h.From, To: h.To, Selection: h.Selection, Edits: edits, Copy: h.Copy, Delay: h.Delay,
+		Rate: h.Rate, Concurrency: h.Concurrency, Backup: h.Backup, Discard: h.Discard,
+	}
 	if r.spec.Concurrency == 0 {
 		r.spec.Concurrency = defaultConcurrency
 	}

@@ -153,9 +153,11 @@ func frameOf(line string) (method string, ok bool) {
 
 // ownFrame reports whether a method is the application's, not a framework's.
 func ownFrame(method string) bool {
-	for _, prefix := range [...]string{"System.", "Microsoft.", "Azure.", "NServiceBus.", "MassTransit.", "Newtonsoft.",
+	for _, prefix := range [...]string{
+		"System.", "Microsoft.", "Azure.", "NServiceBus.", "MassTransit.", "Newtonsoft.",
 		"Polly.", "java.", "javax.", "jdk.", "sun.", "org.springframework.", "com.azure.", "com.microsoft.", "node:", "Object.<anonymous>",
-		"Promise.", "process.", "async"} {
+		"Promise.", "process.", "async",
+	} {
 		if strings.HasPrefix(method, prefix) {
 			return false
 		}

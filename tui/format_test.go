@@ -13,9 +13,20 @@ func TestAge(t *testing.T) {
 		d    time.Duration
 		want string
 	}{
-		{-time.Second, "now"}, {0, "0s"}, {59 * time.Second, "59s"}, {time.Minute, "1m"}, {59*time.Minute + 59*time.Second, "59m"},
-		{time.Hour, "1h"}, {time.Hour + time.Minute, "1h1m"}, {9*time.Hour + 59*time.Minute, "9h59m"}, {10*time.Hour + 30*time.Minute, "10h"},
-		{24 * time.Hour, "1d"}, {26 * time.Hour, "1d2h"}, {10 * 24 * time.Hour, "10d"}, {999 * 24 * time.Hour, "999d"}, {1000 * 24 * time.Hour, "2y"},
+		{-time.Second, "now"},
+		{0, "0s"},
+		{59 * time.Second, "59s"},
+		{time.Minute, "1m"},
+		{59*time.Minute + 59*time.Second, "59m"},
+		{time.Hour, "1h"},
+		{time.Hour + time.Minute, "1h1m"},
+		{9*time.Hour + 59*time.Minute, "9h59m"},
+		{10*time.Hour + 30*time.Minute, "10h"},
+		{24 * time.Hour, "1d"},
+		{26 * time.Hour, "1d2h"},
+		{10 * 24 * time.Hour, "10d"},
+		{999 * 24 * time.Hour, "999d"},
+		{1000 * 24 * time.Hour, "2y"},
 	}
 	for _, tt := range tests {
 		if got := age(begin.Add(tt.d), begin); got != tt.want || len(got) > ageWidth {

@@ -25,8 +25,10 @@ type onlyMessage struct {
 func (b onlyMessage) Entities(context.Context, backends.EntityQuery) iter.Seq2[backends.Entity, error] {
 	return func(yield func(backends.Entity, error) bool) {
 		id := backends.EntityID{Name: b.name}
-		yield(backends.Entity{ID: id, Kind: backends.EntityKind(b.name), DeadLetters: id.DeadLetters(),
-			Counts: backends.Counts{Active: -1, DeadLetter: 1, Source: b.name}}, nil)
+		yield(backends.Entity{
+			ID: id, Kind: backends.EntityKind(b.name), DeadLetters: id.DeadLetters(),
+			Counts: backends.Counts{Active: -1, DeadLetter: 1, Source: b.name},
+		}, nil)
 	}
 }
 
@@ -58,8 +60,10 @@ func hostileMessage(text string) *message.Message {
 }
 
 // tour goes through every screen and dialog that shows something of a message.
-var tour = []string{"enter", "?", "esc", "/", "tab", "esc", "g", "q", "R", "t", "esc", "esc", "C", "esc", "X", "esc",
-	"enter", "v", "v", "tab", "end", "pgdown", "tab", "end", "home", "q", "o", "a", "i", "tab", "tab", "tab"}
+var tour = []string{
+	"enter", "?", "esc", "/", "tab", "esc", "g", "q", "R", "t", "esc", "esc", "C", "esc", "X", "esc",
+	"enter", "v", "v", "tab", "end", "pgdown", "tab", "end", "home", "q", "o", "a", "i", "tab", "tab", "tab",
+}
 
 func TestHostileMessage(t *testing.T) {
 	c := &clock{begin}

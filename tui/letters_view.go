@@ -19,9 +19,11 @@ func (s *letters) empty() hint {
 	what := entityTitle(s.entity)
 	switch {
 	case !s.caps.Peek:
-		return hint{"This service cannot show messages without side effects.",
+		return hint{
+			"This service cannot show messages without side effects.",
 			"Looking at them hides them from others and raises their receive counts.",
-			"dlq peek " + s.entity.MainQueue().String() + " --lease does that, and says what it costs."}
+			"dlq peek " + s.entity.MainQueue().String() + " --lease does that, and says what it costs.",
+		}
 	case s.err != nil:
 		return hint{"The " + what + " cannot be read.", oneLine(s.err), "r tries again, q goes back"}
 	case s.loading && s.query != nil:
@@ -29,8 +31,10 @@ func (s *letters) empty() hint {
 	case s.loading:
 		return hint{"Reading the " + what + "…"}
 	case s.query != nil:
-		return hint{"None of " + plural(int64(s.rows.Len()), "message", "messages") + " matches the filter.",
-			"/ changes it, Esc takes it away"}
+		return hint{
+			"None of " + plural(int64(s.rows.Len()), "message", "messages") + " matches the filter.",
+			"/ changes it, Esc takes it away",
+		}
 	case s.entity.Sub == backends.DeadLetterQueue:
 		return hint{"No dead letters here.", "r looks again, Tab shows the active messages, q goes back"}
 	}

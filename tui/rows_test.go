@@ -108,8 +108,10 @@ func (f fakePeeker) Peek(_ context.Context, _ backends.EntityID, opts backends.P
 			m := &message.Message{
 				ID:      message.String(fmt.Sprintf("%08x-4b7e-4c4e-9d5b-%012x", i*7919, i)),
 				Subject: ptr("OrderPlaced"),
-				Broker: message.Broker{SequenceNumber: int64(i), EnqueuedTime: begin.Add(time.Duration(i) * time.Millisecond),
-					DeliveryCount: 10, BodyOmitted: true, BodySize: 2048},
+				Broker: message.Broker{
+					SequenceNumber: int64(i), EnqueuedTime: begin.Add(time.Duration(i) * time.Millisecond),
+					DeliveryCount: 10, BodyOmitted: true, BodySize: 2048,
+				},
 			}
 			m.Properties.Set(message.DeadLetterReasonProperty, message.String("ProcessingError"))
 			m.Properties.Set(message.DeadLetterDescriptionProperty, message.String(fmt.Sprintf("order %d: payment service answered 503 after %d ms", i, 3000+i%100)))

@@ -147,8 +147,10 @@ func TestResumeAJobThatWasInterrupted(t *testing.T) {
 	b, c := incident(t)
 	d := drive(t, Deps{Backend: b, Now: c.Now}, 80, 24)
 	env := d.app.env()
-	plan, err := resubmit.NewPlan(t.Context(), env, resubmit.Spec{Kind: resubmit.Resubmit,
-		From: backends.EntityID{Name: "orders"}.DeadLetters(), Selection: resubmit.Selection{All: true}, Rate: 20})
+	plan, err := resubmit.NewPlan(t.Context(), env, resubmit.Spec{
+		Kind: resubmit.Resubmit,
+		From: backends.EntityID{Name: "orders"}.DeadLetters(), Selection: resubmit.Selection{All: true}, Rate: 20,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

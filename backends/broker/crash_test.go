@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -56,7 +57,7 @@ type load struct {
 func (c *load) newMessage() (string, *message.Message) {
 	c.made++
 	id := fmt.Sprintf("%s-%d", c.queue, c.made)
-	return id, &message.Message{ID: message.String(id), Body: message.DataBody(make([]byte, c.rnd.IntN(300)))}
+	return id, &message.Message{ID: message.String(id), Body: message.DataBody(bytes.Repeat([]byte(id), 1+c.rnd.IntN(30)))}
 }
 
 func (c *load) step() {

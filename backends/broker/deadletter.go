@@ -11,8 +11,12 @@ import (
 // keeps its sequence number, its enqueued time and its count, and expires no more.
 func (t *tx) bury(q *queue, seq uint64, st *store.State, reason, description string) {
 	overlay := message.Properties(st.Overlay)
-	overlay.Set(message.DeadLetterReasonProperty, message.String(reason))
-	overlay.Set(message.DeadLetterDescriptionProperty, message.String(description))
+	if reason != "" {
+		overlay.Set(message.DeadLetterReasonProperty, message.String(reason))
+	}
+	if description != "" {
+		overlay.Set(message.DeadLetterDescriptionProperty, message.String(description))
+	}
 	st.Overlay = overlay
 	st.State = message.Active
 	st.Expires = time.Time{}

@@ -27,9 +27,12 @@ type Engine struct {
 	clock func() time.Time
 	newID func() message.UUID
 
+	readers sync.WaitGroup // of the store, without mu; added to under mu
+
 	mu          sync.Mutex
 	closed      bool
-	latest      time.Time // of all times seen
+	done        chan struct{} // closed when Close is through
+	latest      time.Time     // of all times seen
 	byName      map[string]*entity
 	byID        map[uint32]*entity
 	nextEntity  uint32
@@ -43,7 +46,7 @@ func Open(o Options) (*Engine, error) {
 	e := &Engine{
 		store: o.Store, clock: o.Now, newID: o.NewID,
 		byName: map[string]*entity{}, byID: map[uint32]*entity{}, locks: map[message.UUID]*lock{},
-		nextEntity: 1, nextContent: 1,
+		nextEntity: 1, nextContent: 1, done: make(chan struct{}),
 	}
 	if e.clock == nil {
 		e.clock = time.Now
@@ -77,14 +80,29 @@ func (e *Engine) load() error {
 		e.nextEntity = max(e.nextEntity, se.ID+1)
 	}
 	for m, err := range e.store.States() {
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrCorrupt):
+			e.setAside(m.Key)
+		case err != nil:
 			return err
-		}
-		if err := e.index(m); err != nil {
-			return err
+		default:
+			e.index(m)
 		}
 	}
-	return nil
+	head, body, err := e.store.LastContent()
+	e.nextContent = max(head, body) + 1
+	return err
+}
+
+// setAside notes that there is a message which cannot be read. It is shown and never delivered.
+func (e *Engine) setAside(k store.Key) {
+	ent := e.byID[k.Queue]
+	if ent == nil || k.Sub >= uint8(subs) {
+		return // of no queue: nothing can show it
+	}
+	ent.next = max(ent.next, k.Seq+1)
+	ent.reserved = max(ent.reserved, ent.next)
+	ent.subs[k.Sub].damaged[k.Seq] = struct{}{}
 }
 
 func (e *Engine) add(ent *entity) {
@@ -93,35 +111,41 @@ func (e *Engine) add(ent *entity) {
 }
 
 // index puts a stored message where its state says.
-func (e *Engine) index(m store.Message) error {
+func (e *Engine) index(m store.Message) {
 	ent := e.byID[m.Queue]
 	if ent == nil || m.Sub >= uint8(subs) {
-		return fmt.Errorf("%w: message of unknown queue %d/%d", store.ErrCorrupt, m.Queue, m.Sub)
+		return // of no queue: nothing can show it
 	}
 	q := ent.subs[m.Sub]
-	e.nextContent = max(e.nextContent, m.Head+1, m.Body+1)
 	ent.next = max(ent.next, m.Seq+1)
 	ent.reserved = max(ent.reserved, ent.next)
 	switch {
 	case m.State.State == message.Scheduled:
 		e.schedule(q, m.Seq, m.Due)
 	case !m.LockedUntil.IsZero():
-		e.hold(q, m.Seq, m.State.State, m.Token, m.LockedUntil)
+		until := m.LockedUntil
+		if longest := e.clock().Add(ent.LockDuration); until.After(longest) {
+			until = longest // it was taken under a clock that ran ahead
+		}
+		e.hold(q, m.Seq, m.State.State, m.Token, until)
 	default:
 		q.free(m.State.State).Insert(m.Seq)
 	}
-	return nil
 }
 
 // Close syncs and closes the store. Locks stay written: an engine opened later on the same
 // store knows them. It is idempotent.
 func (e *Engine) Close() error {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
+		e.mu.Unlock()
+		<-e.done // another Close is at work
 		return nil
 	}
 	e.closed = true
+	e.mu.Unlock()
+	defer close(e.done)
+	e.readers.Wait() // each reads one page at most
 	batch := e.store.NewBatch()
 	for _, ent := range e.byID {
 		if ent.reserved != ent.next { // exact, so that a clean stop leaves no gap
@@ -149,7 +173,9 @@ func (e *Engine) begin() (*tx, error) {
 		e.mu.Unlock()
 		return nil, fmt.Errorf("%w: it was closed", ErrUnavailable)
 	}
-	if now := e.clock(); now.After(e.latest) {
+	// Round strips the monotonic reading, by which a clock that was set back would still
+	// seem to have gone forward.
+	if now := e.clock().Round(0); now.After(e.latest) {
 		e.latest = now
 	}
 	// The store keeps milliseconds, and so does every time that the engine compares.
@@ -181,10 +207,32 @@ func (t *tx) commit() error {
 	}
 	wait, err := t.e.store.Apply(t.batch)
 	t.e.mu.Unlock()
-	if err != nil {
-		return unavailable(err)
+	if err == nil {
+		err = wait()
 	}
-	return unavailable(wait())
+	return uncertain(err)
+}
+
+// uncertain is the error of a write that was begun.
+func uncertain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, store.ErrFailed) {
+		return unavailable(err) // it was refused: the store had failed before
+	}
+	return fmt.Errorf("%w: %w", ErrUncertain, err)
+}
+
+// view returns the store as it is now, for reading without the engine's lock, and what ends
+// the reading. The caller holds the lock.
+func (e *Engine) view() (store.Snapshot, func()) {
+	e.readers.Add(1)
+	v := e.store.Snapshot()
+	return v, func() {
+		_ = v.Close() // it only lets go
+		e.readers.Done()
+	}
 }
 
 func unavailable(err error) error {

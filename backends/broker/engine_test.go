@@ -1,13 +1,18 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"dlq/backends/broker/store"
 	"dlq/backends/message"
@@ -298,11 +303,201 @@ func TestDamageIsNotServed(t *testing.T) {
 	if err := b.e.store.ApplyLazily(batch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.e.Peek(b.queue, PeekOptions{Max: 1}); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("peek of a damaged message: err = %v", err)
+	page, err := b.e.Peek(b.queue, PeekOptions{Max: 10})
+	if err != nil || len(page) != 2 || string(page[1].Body.Bytes()) != "b" {
+		t.Fatalf("peek past a damaged message: %v, %v", page, err)
 	}
-	page, err := b.e.Peek(b.queue, PeekOptions{From: 2, Max: 1})
-	if err != nil || len(page) != 1 || string(page[0].Body.Bytes()) != "b" {
-		t.Errorf("the message behind it: %v, %v", page, err)
+	if bad := page[0]; !bad.Broker.BodyOmitted || len(bad.System) != 1 || bad.System[0].Name != DamagedAttribute {
+		t.Errorf("the damaged message is shown as %+v", bad)
 	}
+	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
+		t.Errorf("received %v, want the message behind the damaged one", m)
+	}
+	if m := b.receive(b.queue); m != nil {
+		t.Errorf("received %v, though only a damaged message is left", m)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.crash()
+	b.wantContents(dead(b.queue)) // nothing was counted against it
+}
+
+// A state record that is missing costs its own message and no other, also when a lock on it
+// expires.
+func TestMissingState(t *testing.T) {
+	b := newBench(t)
+	b.send("a", "b")
+	b.receive(b.queue) // "a" has a lock that will expire
+	batch := b.e.store.NewBatch()
+	batch.DeleteState(store.Key{Queue: 1, Seq: 1})
+	if err := b.e.store.ApplyLazily(batch); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(time.Hour)
+	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
+		t.Fatalf("received %v, want the message behind the damaged one", m)
+	}
+	if errs, err := b.e.SettleBySequence(b.queue, Outcome{Action: Complete}, 1); err != nil || !errors.Is(errs[0], ErrDamaged) {
+		t.Errorf("complete the damaged message: %v, %v", errs, err)
+	}
+}
+
+// A damaged state record costs its own message and no other when the store is opened.
+func TestDamagedState(t *testing.T) {
+	b := newBench(t)
+	b.send("a", "b")
+	if err := b.e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := pebble.Open("data", &pebble.Options{FS: b.fs, Logger: quiet{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := append([]byte{'M'}, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)
+	if err := errors.Join(db.Set(key, []byte("nonsense"), pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b.open()
+	page, err := b.e.Peek(b.queue, PeekOptions{Max: 10})
+	if err != nil || len(page) != 2 || page[0].Broker.SequenceNumber != 1 || !page[0].Broker.BodyOmitted {
+		t.Fatalf("peek: %v, %v", page, err)
+	}
+	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
+		t.Errorf("received %v, want the message behind the damaged one", m)
+	}
+	b.send("c") // overwrites nothing of what is there
+	b.wantContents(b.queue, "/0", "b/0", "c/0")
+}
+
+// quiet drops what pebble logs.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)         {}
+func (quiet) Errorf(string, ...any)        {}
+func (quiet) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
+
+// A send whose sync fails is uncertain, since the message can be there after a restart; what
+// follows is refused and has certainly not happened.
+func TestFailedSyncIsUncertain(t *testing.T) {
+	fail := false
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if fail && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			return errors.New("injected")
+		}
+		return nil
+	}))
+	s, err := store.Open(fs, "data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.CreateQueue("q", Properties{}); err != nil {
+		t.Fatal(err)
+	}
+	fail = true
+	send := func() error {
+		_, err := e.Send(Address{Name: "q"}, []*message.Message{{}})
+		return err
+	}
+	if err := send(); !errors.Is(err, ErrUncertain) {
+		t.Errorf("the send whose sync failed: %v", err)
+	}
+	if err := send(); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUncertain) {
+		t.Errorf("the send after it: %v", err)
+	}
+	_ = e.Close() // says what failed; the point is that it returns
+}
+
+// What arrives in a dead-letter sub-queue while it is purged stays, though its number is low.
+func TestPurgeLeavesNewcomers(t *testing.T) {
+	b := newBench(t)
+	b.send("a", "b")
+	b.ok(b.e.SettleBySequence(b.queue, Outcome{Action: Bury}, 2))
+	ctx := hookContext{t.Context(), func() { b.ok(b.e.SettleBySequence(b.queue, Outcome{Action: Bury}, 1)) }}
+	n, err := b.e.Purge(ctx, dead(b.queue))
+	if err != nil || n != 1 {
+		t.Errorf("purged %d, %v; want 1", n, err)
+	}
+	b.wantContents(dead(b.queue), "a/0")
+}
+
+// hookContext does something when it is asked for its error.
+type hookContext struct {
+	context.Context
+	hook func()
+}
+
+func (c hookContext) Err() error {
+	c.hook()
+	return c.Context.Err()
+}
+
+// What could not be read again is refused when it is sent.
+func TestUnstorableIsRefused(t *testing.T) {
+	b := newBench(t)
+	var deep message.Value = message.Null{}
+	for range 70 {
+		deep = message.List{deep}
+	}
+	for name, m := range map[string]*message.Message{
+		"nil":        nil,
+		"deep":       {Properties: message.Properties{{Name: "p", Value: deep}}},
+		"body kind":  {Body: message.Body{Kind: 9}},
+		"large head": {Subject: new(strings.Repeat("x", maxHeadBytes))},
+	} {
+		errs, err := b.e.Send(b.queue, []*message.Message{m})
+		if err != nil || errs[0] == nil {
+			t.Errorf("%s: %v, %v", name, errs, err)
+		}
+	}
+	b.send("a")
+	errs, err := b.e.SettleBySequence(b.queue, Outcome{Action: Bury, Set: []message.Attribute{{Name: "p", Value: deep}}}, 1)
+	if err == nil && errs[0] == nil {
+		t.Error("a dead-lettering with a property that cannot be stored was accepted")
+	}
+	b.crash()
+	b.wantContents(b.queue, "a/0")
+}
+
+// A lock taken under a clock that ran ahead lasts no longer than a lock.
+func TestLockFromTheFuture(t *testing.T) {
+	b := newBench(t)
+	b.now = epoch.AddDate(14, 0, 0)
+	b.send("a")
+	b.receive(b.queue)
+	b.send("b") // its sync covers the lock
+	b.now = epoch
+	b.crash()
+	b.now = epoch.Add(time.Minute)
+	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "a" {
+		t.Errorf("received %v a lock duration after the restart", m)
+	}
+}
+
+// Readers at work when the engine closes finish; later ones are told.
+func TestCloseWhileReading(t *testing.T) {
+	b := newBench(t)
+	for range 20 {
+		b.send("a", "b", "c")
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				if _, err := b.e.Peek(b.queue, PeekOptions{Max: 100}); err != nil {
+					if !errors.Is(err, ErrUnavailable) {
+						t.Errorf("peek: %v", err)
+					}
+					return
+				}
+			}
+		})
+	}
+	wg.Go(func() { _ = b.e.Close() })
+	if err := b.e.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
 }

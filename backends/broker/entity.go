@@ -139,17 +139,20 @@ func (e *Engine) Queues() ([]Info, error) {
 	dead := make(map[string]store.Key, len(e.byName))
 	for _, ent := range e.byName {
 		infos = append(infos, ent.info(t.now))
-		dead[ent.Name] = ent.subs[DeadLetter].key(0)
+		dead[ent.Name] = ent.subs[DeadLetter].key(ent.subs[DeadLetter].lowest())
 	}
-	view := e.store.Snapshot()
+	view, done := e.view()
 	t.end()
-	defer func() { _ = view.Close() }()
+	defer done()
 	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(fold(a.Name), fold(b.Name)) })
 	for i := range infos {
 		if infos[i].DeadLetter == 0 {
 			continue
 		}
 		for m, err := range view.StatesFrom(dead[infos[i].Name]) {
+			if errors.Is(err, store.ErrCorrupt) {
+				continue
+			}
 			if err != nil {
 				return nil, unavailable(err)
 			}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"container/heap"
+	"errors"
 	"fmt"
 	"time"
 
@@ -183,22 +184,38 @@ func (t *tx) advance() error {
 	for len(e.timers) > 0 && !e.timers[0].at.After(t.now) {
 		due := e.timers[0]
 		st, err := e.store.State(due.q.key(due.seq))
-		if err != nil {
-			return fmt.Errorf("%w: message %d of %s: %w", ErrUnavailable, due.seq, due.q.of.Name, err)
+		if err != nil && !isDamage(err) {
+			return errors.Join(unavailable(err), t.write())
 		}
 		if due.lock != nil {
 			e.drop(due.lock)
-			t.fail(due.q, due.seq, &st)
 		} else {
 			e.forget(due.q, due.seq)
+		}
+		switch {
+		case err != nil:
+			due.q.damaged[due.seq] = struct{}{}
+		case due.lock != nil:
+			t.fail(due.q, due.seq, &st)
+		default:
 			t.activate(due.q, due.seq, &st)
 		}
 	}
+	return t.write()
+}
+
+// write writes what advance has gathered at once, because the command that follows reads
+// states from the store.
+func (t *tx) write() error {
 	if t.batch.Empty() {
 		return nil
 	}
-	// Written at once, because the command reads states from the store.
-	err := e.store.ApplyLazily(t.batch)
-	t.batch = e.store.NewBatch()
+	err := t.e.store.ApplyLazily(t.batch)
+	t.batch = t.e.store.NewBatch()
 	return unavailable(err)
+}
+
+// isDamage tells a record that is broken or missing from a store that cannot be read.
+func isDamage(err error) bool {
+	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrNotFound) || errors.Is(err, message.ErrCorrupt)
 }

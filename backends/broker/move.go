@@ -80,15 +80,18 @@ func (e *Engine) sameBodies(a Address, moves []Move) []bool {
 	same := make([]bool, len(moves))
 	e.mu.Lock()
 	q, err := e.find(a)
-	closed := e.closed
-	e.mu.Unlock()
-	if err != nil || closed {
+	if err != nil || e.closed {
+		e.mu.Unlock()
 		return same
 	}
-	view := e.store.Snapshot()
-	defer func() { _ = view.Close() }()
+	view, done := e.view()
+	e.mu.Unlock()
+	defer done()
 	for i, mv := range moves {
-		st, err := e.store.State(q.key(uint64(mv.Seq)))
+		if mv.As == nil {
+			continue
+		}
+		st, err := view.State(q.key(uint64(mv.Seq)))
 		if err != nil || mv.Keep || st.BodySize != int64(mv.As.Body.Len()) {
 			continue
 		}

@@ -1,63 +1,69 @@
 package broker
 
-import "github.com/tidwall/btree"
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/tidwall/btree"
+)
 
 // Purge removes everything that is in a queue or sub-queue when it is called, except what
-// is locked, and returns how many messages that were when it is durable. It works in
-// commits of a thousand; on an error the count says how many are gone.
-func (e *Engine) Purge(a Address) (removed int64, err error) {
-	var bound uint64
-	for {
-		n, err := e.purgeSome(a, &bound)
-		removed += n
-		if err != nil || n == 0 {
+// is or comes under a lock, and returns how many messages that were when it is durable. It
+// works in commits of a thousand and looks at ctx between them; on an error the count says
+// how many are gone.
+func (e *Engine) Purge(ctx context.Context, a Address) (removed int64, err error) {
+	seqs, err := e.unheldNow(a)
+	if err != nil {
+		return 0, err
+	}
+	for chunk := range slices.Chunk(seqs, 1000) {
+		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
+		errs, err := e.SettleBySequence(a, Outcome{Action: Complete}, int64s(chunk)...)
+		if err != nil {
+			return removed, err
+		}
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				removed++
+			case !errors.Is(err, ErrNoMessage) && !errors.Is(err, ErrLocked):
+				return removed, err
+			}
+		}
 	}
+	return removed, nil
 }
 
-func (e *Engine) purgeSome(a Address, bound *uint64) (int64, error) {
+// unheldNow lists the messages that nobody holds. A bound on the numbers would not do: what
+// is dead-lettered later keeps its old, lower number.
+func (e *Engine) unheldNow(a Address) ([]uint64, error) {
 	t, err := e.begin()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	defer t.end()
 	q, err := e.find(a)
 	if err != nil {
-		t.end()
-		return 0, err
+		return nil, err
 	}
-	if *bound == 0 {
-		*bound = q.of.next
-	}
-	seqs := q.unheldBelow(*bound, 1000)
-	for _, seq := range seqs {
-		st, err := t.unheld(q, seq)
-		if err != nil {
-			t.end()
-			return 0, err
-		}
-		e.forget(q, seq)
-		t.remove(q.key(seq), &st)
-	}
-	return int64(len(seqs)), t.commit()
-}
-
-// unheldBelow lists up to n messages that nobody holds.
-func (q *queue) unheldBelow(bound uint64, n int) []uint64 {
-	var seqs []uint64
+	seqs := make([]uint64, 0, q.ready.Len()+q.deferred.Len()+len(q.scheduled))
 	for _, set := range [...]*btree.Set[uint64]{&q.ready, &q.deferred} {
-		set.Scan(func(seq uint64) bool {
-			if seq >= bound || len(seqs) >= n {
-				return false
-			}
-			seqs = append(seqs, seq)
-			return true
-		})
+		set.Scan(func(seq uint64) bool { seqs = append(seqs, seq); return true })
 	}
 	for seq := range q.scheduled {
-		if seq < bound && len(seqs) < n {
-			seqs = append(seqs, seq)
-		}
+		seqs = append(seqs, seq)
 	}
-	return seqs
+	slices.Sort(seqs)
+	return seqs, nil
+}
+
+func int64s(seqs []uint64) []int64 {
+	out := make([]int64, len(seqs))
+	for i, s := range seqs {
+		out[i] = int64(s)
+	}
+	return out
 }

@@ -13,24 +13,49 @@ type queue struct {
 	of  *entity
 	sub Sub
 
-	ready     btree.Set[uint64] // active and free, in the order of delivery
-	deferred  btree.Set[uint64] // deferred and free
-	locked    map[uint64]*lock  // active or deferred, and held
-	scheduled map[uint64]*timer // waiting to become active
-	heldAside int64             // how many of locked are deferred
+	ready     btree.Set[uint64]   // active and free, in the order of delivery
+	deferred  btree.Set[uint64]   // deferred and free
+	locked    map[uint64]*lock    // active or deferred, and held
+	scheduled map[uint64]*timer   // waiting to become active
+	damaged   map[uint64]struct{} // cannot be read: shown, and never delivered
+	heldAside int64               // how many of locked are deferred
 }
 
 func newQueue(of *entity, sub Sub) *queue {
-	return &queue{of: of, sub: sub, locked: map[uint64]*lock{}, scheduled: map[uint64]*timer{}}
+	return &queue{of: of, sub: sub, locked: map[uint64]*lock{}, scheduled: map[uint64]*timer{}, damaged: map[uint64]struct{}{}}
 }
 
 func (q *queue) key(seq uint64) store.Key {
 	return store.Key{Queue: q.of.ID, Sub: uint8(q.sub), Seq: seq}
 }
 
-// active counts the active messages, free or locked.
+// active counts the active messages, free or locked, and those that cannot be read.
 func (q *queue) active() int64 {
-	return int64(q.ready.Len()) + int64(len(q.locked)) - q.heldAside
+	return int64(q.ready.Len()) + int64(len(q.locked)+len(q.damaged)) - q.heldAside
+}
+
+// lowest returns a sequence number that no message here lies below: where a search begins
+// that is to pass over nothing that is gone.
+func (q *queue) lowest() uint64 {
+	low := q.of.next
+	for _, set := range [...]*btree.Set[uint64]{&q.ready, &q.deferred} {
+		if seq, ok := set.Min(); ok {
+			low = min(low, seq)
+		}
+	}
+	if len(q.locked)+len(q.scheduled)+len(q.damaged) > 1000 {
+		return 0 // finding it would cost more than it saves
+	}
+	for seq := range q.locked {
+		low = min(low, seq)
+	}
+	for seq := range q.scheduled {
+		low = min(low, seq)
+	}
+	for seq := range q.damaged {
+		low = min(low, seq)
+	}
+	return low
 }
 
 // deferredCount counts the deferred messages, free or locked.

@@ -63,6 +63,15 @@ func (e *Engine) destination(a Address) (*queue, error) {
 
 // accepts checks a message against the rules of the queue.
 func (ent *entity) accepts(m *message.Message) error {
+	if m == nil {
+		return fmt.Errorf("%w: there is no message", ErrInvalid)
+	}
+	if err := message.Check(m); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if n := len(message.AppendHead(nil, m)); n > maxHeadBytes {
+		return fmt.Errorf("%w: all sections but the body have %d bytes, %s takes %d", ErrTooLarge, n, ent.Name, maxHeadBytes)
+	}
 	if n := int64(m.Body.Len()); n > ent.MaxBodyBytes {
 		return fmt.Errorf("%w: the body has %d bytes, %s takes %d", ErrTooLarge, n, ent.Name, ent.MaxBodyBytes)
 	}
@@ -81,6 +90,9 @@ func (ent *entity) accepts(m *message.Message) error {
 	}
 	return nil
 }
+
+// maxHeadBytes bounds everything of a message but its body, as it is stored.
+const maxHeadBytes = 256 << 10
 
 // put stores a new message at the end of a queue.
 func (t *tx) put(q *queue, m *message.Message) {

@@ -36,6 +36,9 @@ func (o Outcome) validate(q *queue) error {
 	case utf8.RuneCountInString(o.Reason) > maxReason, utf8.RuneCountInString(o.Description) > maxReason:
 		return fmt.Errorf("%w: a dead-letter reason and description have at most %d characters each", ErrInvalid, maxReason)
 	}
+	if err := message.Check(&message.Message{Properties: o.Set}); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
 	return nil
 }
 
@@ -92,6 +95,9 @@ func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []e
 func (t *tx) unheld(q *queue, seq uint64) (store.State, error) {
 	if q.locked[seq] != nil {
 		return store.State{}, fmt.Errorf("%w: %d", ErrLocked, seq)
+	}
+	if _, ok := q.damaged[seq]; ok {
+		return store.State{}, fmt.Errorf("%w: %d", ErrDamaged, seq)
 	}
 	if !q.has(seq) {
 		return store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)

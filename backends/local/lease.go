@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,8 +96,19 @@ func (l *lease) keepAlive(every time.Duration) {
 }
 
 func (l *lease) renew() {
-	if tokens := l.tokens(); len(tokens) > 0 {
-		_, _ = l.b.engine.Renew(l.addr, tokens...)
+	// In chunks, so that a sweep which holds very many does not stop the engine for long.
+	for chunk := range slices.Chunk(l.tokens(), 1000) {
+		errs, err := l.b.engine.Renew(l.addr, chunk...)
+		if err != nil {
+			return // it shows when something is settled
+		}
+		l.mu.Lock()
+		for i, err := range errs {
+			if errors.Is(err, broker.ErrLockLost) {
+				delete(l.held, chunk[i])
+			}
+		}
+		l.mu.Unlock()
 	}
 }
 
@@ -132,7 +144,10 @@ func (l *lease) Next(ctx context.Context) (*message.Message, error) {
 func (l *lease) take() (*message.Message, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.released || l.opts.Max > 0 && l.handed >= l.opts.Max {
+	if l.released {
+		return nil, wrap("receive from", l.id, broker.ErrLockLost)
+	}
+	if l.opts.Max > 0 && l.handed >= l.opts.Max {
 		return nil, io.EOF
 	}
 	m, err := l.next()
@@ -153,6 +168,9 @@ func (l *lease) Settle(ctx context.Context, o backends.Outcome, msgs ...*message
 	tokens := make([]message.UUID, len(msgs))
 	l.mu.Lock()
 	for i, m := range msgs {
+		if m == nil {
+			continue // like a message that is not ours
+		}
 		// A token that is not ours becomes the zero token, which stands for no lock.
 		if _, ours := l.held[m.Broker.LockToken]; ours {
 			tokens[i] = m.Broker.LockToken

@@ -68,7 +68,7 @@ func Open(ctx context.Context, o Options) (*Backend, error) {
 		}
 		b.release = release
 	}
-	s, err := store.Open(fs, filepath.Join(dir, "store"))
+	s, err := store.Open(fs, filepath.Join(dir, storeDir))
 	if err == nil {
 		b.engine, err = broker.Open(broker.Options{Store: s, Now: o.Now})
 		if err != nil {
@@ -215,7 +215,7 @@ func address(ctx context.Context, op string, id backends.EntityID) (broker.Addre
 	return broker.Address{}, &backends.Error{Op: op, Entity: id, Code: backends.NotFound}
 }
 
-// codes pairs the engine's errors with those of the interface.
+// codeOf pairs the engine's errors with those of the interface.
 func codeOf(err error) backends.Code {
 	for _, c := range [...]struct {
 		err  error
@@ -228,7 +228,7 @@ func codeOf(err error) backends.Code {
 		{broker.ErrNotSent, backends.Invalid},
 		{broker.ErrTooLarge, backends.TooLarge},
 		{broker.ErrLockLost, backends.LockLost},
-		{broker.ErrLocked, backends.Locked},
+		{broker.ErrLocked, backends.Locked}, {broker.ErrUncertain, backends.Unknown},
 	} {
 		if errors.Is(err, c.err) {
 			return c.code

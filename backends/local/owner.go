@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 )
 
 const (
+	storeDir  = "store"     // the database
 	lockFile  = "dlq.lock"  // locked by the owner; empty
 	ownerFile = "dlq.owner" // says who that is; beside the lock, since Windows lets nobody read a locked file
 
@@ -31,7 +33,9 @@ type owner struct {
 // own makes this process the owner of dir. It waits for up to two seconds for another to
 // let go, then fails with [backends.Locked] and who that is.
 func own(ctx context.Context, dir, command string) (release func() error, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	// The directory may be the user's own and open to others; what is in the store is not.
+	data := filepath.Join(dir, storeDir)
+	if err := errors.Join(os.MkdirAll(data, 0o700), os.Chmod(data, 0o700)); err != nil {
 		return nil, openError(backends.Unavailable, err)
 	}
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))

@@ -1,6 +1,6 @@
 // Package store keeps the engine's data on disk, on an embedded key-value store (pebble).
 //
-// It answers: what is written, and when is it durable? Four kinds of records, each with a
+// It answers: what is written, and when is it durable? Five kinds of records, each with a
 // checksum over its key and value, so that a damaged or misplaced record is an error and
 // never a wrong message:
 //
@@ -18,6 +18,8 @@
 // the order of the calls, so that a batch which survives a crash implies every batch before
 // it; waiting for the sync is a second step, and concurrent waiters share one sync.
 //
-// After a failed write or sync a store answers every write with that error: it never
-// tries the same file again, because what a failed sync has left on disk is unknown.
+// After a failed write or sync a store answers every write with [ErrFailed]: it never
+// tries the same file again, because what a failed sync has left on disk is unknown. Where
+// pebble itself gives up in the background (it cannot write its manifest or begin a new log)
+// the process ends, which is the same to whoever waits for an acknowledgement.
 package store

@@ -24,8 +24,8 @@ func (s *Store) Snapshot() Snapshot { return Snapshot{s.db.NewSnapshot()} }
 // Close lets the snapshot go.
 func (v Snapshot) Close() error { return v.s.Close() }
 
-// Entities yields every entity in the order of their ids, with the bound of its sequence
-// numbers.
+// Entities yields every entity in the order of their ids. It yields (Entity{}, err) once and
+// stops.
 func (s *Store) Entities() iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
 		for kv, err := range scan(s.db, []byte{prefixEntity}, []byte{prefixEntity + 1}) {
@@ -33,7 +33,10 @@ func (s *Store) Entities() iter.Seq2[Entity, error] {
 				yield(Entity{}, err)
 				return
 			}
-			e, err := decodeEntity(binary.BigEndian.Uint32(kv.key[1:]), kv.value)
+			e, err := Entity{}, kv.damage
+			if err == nil {
+				e, err = decodeEntity(binary.BigEndian.Uint32(kv.key[1:]), kv.value)
+			}
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -63,13 +66,13 @@ type Message struct {
 	State
 }
 
-// States yields the messages of all queues, or of one sub-queue from a sequence number on,
-// in the order of their keys. It yields (Message{}, err) once and stops.
+// States yields the messages of all queues in the order of their keys. A record that is
+// damaged comes with its key and an error that wraps [ErrCorrupt]; any other error ends it.
 func (s *Store) States() iter.Seq2[Message, error] {
 	return states(s.db, []byte{prefixState}, []byte{prefixState + 1})
 }
 
-// StatesFrom yields the messages of one sub-queue from k.Seq on.
+// StatesFrom yields the messages of one sub-queue from k.Seq on, as [Store.States] does.
 func (v Snapshot) StatesFrom(k Key) iter.Seq2[Message, error] {
 	end := Key{k.Queue, k.Sub + 1, 0}
 	return states(v.s, k.bytes(), end.bytes())
@@ -82,13 +85,11 @@ func states(r pebble.Reader, from, to []byte) iter.Seq2[Message, error] {
 				yield(Message{}, err)
 				return
 			}
-			k, err := parseKey(kv.key)
-			if err != nil {
-				yield(Message{}, err)
-				return
+			k, st, err := parseKey(kv.key), State{}, kv.damage
+			if err == nil {
+				st, err = decodeState(kv.value)
 			}
-			st, err := decodeState(kv.value)
-			if !yield(Message{k, st}, err) || err != nil {
+			if !yield(Message{k, st}, err) {
 				return
 			}
 		}
@@ -96,21 +97,48 @@ func states(r pebble.Reader, from, to []byte) iter.Seq2[Message, error] {
 }
 
 // State returns the state of one message.
-func (s *Store) State(k Key) (State, error) {
-	b, err := get(s.db, k.bytes())
+func (s *Store) State(k Key) (State, error) { return state(s.db, k) }
+
+// State returns the state of one message.
+func (v Snapshot) State(k Key) (State, error) { return state(v.s, k) }
+
+func state(r pebble.Reader, k Key) (State, error) {
+	b, err := get(r, k.bytes())
 	if err != nil {
 		return State{}, err
 	}
 	return decodeState(b)
 }
 
-// Head returns a new message with every section but the body.
-func (v Snapshot) Head(id uint64) (*message.Message, error) {
+// LastContent returns the highest ids of a head and of a body that are stored, or 0.
+func (s *Store) LastContent() (head, body uint64, err error) {
+	if head, err = s.last(prefixHead); err == nil {
+		body, err = s.last(prefixBody)
+	}
+	return head, body, err
+}
+
+func (s *Store) last(prefix byte) (uint64, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
+	if err != nil {
+		return 0, err
+	}
+	var id uint64
+	if it.Last() && len(it.Key()) == 9 {
+		id = binary.BigEndian.Uint64(it.Key()[1:])
+	}
+	return id, it.Close()
+}
+
+// Head returns a new message with every section but the body, and how many bytes are stored
+// for it.
+func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
 	b, err := get(v.s, contentKey(prefixHead, id))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return message.DecodeHead(b)
+	m, err := message.DecodeHead(b)
+	return m, len(b), err
 }
 
 // Body returns a body.
@@ -135,7 +163,11 @@ func get(r pebble.Reader, key []byte) ([]byte, error) {
 	return value, errors.Join(err, closer.Close())
 }
 
-type keyValue struct{ key, value []byte } // valid until the next one
+// keyValue is valid until the next one.
+type keyValue struct {
+	key, value []byte
+	damage     error // the value is not what was written
+}
 
 func scan(r pebble.Reader, from, to []byte) iter.Seq2[keyValue, error] {
 	return func(yield func(keyValue, error) bool) {
@@ -146,8 +178,8 @@ func scan(r pebble.Reader, from, to []byte) iter.Seq2[keyValue, error] {
 		}
 		defer func() { _ = it.Close() }() // its error is it.Error(), which is looked at
 		for it.First(); it.Valid(); it.Next() {
-			value, err := unsealed(it.Key(), it.Value())
-			if !yield(keyValue{it.Key(), value}, err) || err != nil {
+			value, damage := unsealed(it.Key(), it.Value())
+			if !yield(keyValue{it.Key(), value, damage}, nil) {
 				return
 			}
 		}

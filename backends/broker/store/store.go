@@ -51,12 +51,16 @@ func OpenMemory() (*Store, error) { return Open(vfs.NewMem(), "store") }
 func (s *Store) Close() error {
 	if s.failure() != nil {
 		// What could not be written before is not tried again; the files are let go.
-		_ = s.db.Close()
+		_ = guard(s.db.Close)
 		return nil
 	}
-	err := s.db.LogData(nil, pebble.Sync)
-	return errors.Join(err, s.db.Close())
+	err := guard(func() error { return s.db.LogData(nil, pebble.Sync) })
+	return errors.Join(err, guard(s.db.Close))
 }
+
+// ErrFailed is wrapped by the error of a write to a store that had failed before: nothing of
+// that write has happened.
+var ErrFailed = errors.New("the store failed and takes no more writes; restart to recover")
 
 // Batch collects writes that happen all or not at all. It is used by one goroutine.
 type Batch struct {
@@ -112,8 +116,9 @@ func (b *Batch) delete(key []byte) { b.err = errors.Join(b.err, b.b.Delete(key, 
 
 // Apply puts the batch behind all earlier ones and makes it visible. The batch is durable
 // when the returned function returns nil; it must be called once, from any goroutine, and
-// may block for the time of a sync. On an error of either, nothing is acknowledged, and
-// the store fails from then on.
+// may block for the time of a sync. After an error of either, whether the batch took effect
+// shows when the store is opened again, unless the error wraps [ErrFailed]; the store fails
+// from then on.
 func (s *Store) Apply(b *Batch) (wait func() error, err error) {
 	if err := s.failure(); err != nil {
 		return nil, err
@@ -128,7 +133,7 @@ func (s *Store) Apply(b *Batch) (wait func() error, err error) {
 		if err := b.b.SyncWait(); err != nil {
 			return s.fail(err)
 		}
-		return errors.Join(b.b.Close(), s.failure())
+		return b.b.Close()
 	}, nil
 }
 
@@ -157,23 +162,17 @@ func (s *Store) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
-		s.failed = fmt.Errorf("the store failed and takes no more writes; restart to recover: %w", err)
+		s.failed = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	return s.failed
+	return err
 }
 
-// fatal is what pebble means to say before it would end the process.
-type fatal struct{ text string }
-
-// guard turns pebble's end of the process on a failed write into an error.
+// guard turns pebble's end of the process on a failed write into an error: a panic would
+// leave the engine locked.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			stop, ok := r.(fatal)
-			if !ok {
-				panic(r)
-			}
-			err = errors.New(stop.text)
+			err = fmt.Errorf("%v", r)
 		}
 	}()
 	return f()
@@ -185,5 +184,5 @@ type quietLogger struct{}
 func (quietLogger) Infof(string, ...any)  {}
 func (quietLogger) Errorf(string, ...any) {}
 func (quietLogger) Fatalf(format string, args ...any) {
-	panic(fatal{fmt.Sprintf(format, args...)})
+	panic(fmt.Sprintf(format, args...))
 }
