@@ -26,8 +26,8 @@ type Backend interface {
 	// Send puts messages into the entity and returns when the service has acknowledged
 	// them: acknowledged means durable, as far as the service promises it. What the broker
 	// owns ([message.Message.Broker]) is ignored. A value or a size that the service cannot
-	// carry is refused before anything is sent: then every message of the call is named. The
-	// error is a [BatchError] that names each message which was not accepted, by its index;
+	// carry is refused before anything is sent: then every message of the call is named, those
+	// that were not at fault with [NotTried]. The error is a [BatchError] that names each message which was not accepted, by its index;
 	// those it does not name were accepted, and those it marks [Unknown] may have been.
 	Send(ctx context.Context, id EntityID, msgs []*message.Message) error
 

@@ -24,6 +24,8 @@ const (
 	TooLarge
 	// NotCarried: the message holds something that the service cannot carry. Nothing was sent.
 	NotCarried
+	// NotTried: another message of the same call was refused, so this one was not tried.
+	NotTried
 	// LockLost: the lock has expired, was settled before, or was never ours. Nothing changed.
 	LockLost
 	// Locked: another receiver holds the message, or another process the data.
@@ -41,7 +43,7 @@ const (
 func (c Code) String() string {
 	return [...]string{
 		"outcome unknown", "not found", "already exists", "invalid", "too large",
-		"not carried", "lock lost", "locked", "denied", "throttled", "unavailable",
+		"not carried", "not tried", "lock lost", "locked", "denied", "throttled", "unavailable",
 		"unsupported",
 	}[min(int(c), int(Unsupported))]
 }

@@ -173,6 +173,11 @@ func (e *Engine) begin() (*tx, error) {
 		e.mu.Unlock()
 		return nil, fmt.Errorf("%w: it was closed", ErrUnavailable)
 	}
+	if err := e.store.Failure(); err != nil {
+		// What memory and the store show now may be gone after a restart.
+		e.mu.Unlock()
+		return nil, unavailable(err)
+	}
 	// Round strips the monotonic reading, by which a clock that was set back would still
 	// seem to have gone forward.
 	if now := e.clock().Round(0); now.After(e.latest) {

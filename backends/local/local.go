@@ -225,7 +225,7 @@ func codeOf(err error) backends.Code {
 		{broker.ErrNoMessage, backends.NotFound},
 		{broker.ErrExists, backends.AlreadyExists},
 		{broker.ErrInvalid, backends.Invalid},
-		{broker.ErrNotSent, backends.Invalid},
+		{broker.ErrNotSent, backends.NotTried},
 		{broker.ErrTooLarge, backends.TooLarge},
 		{broker.ErrLockLost, backends.LockLost},
 		{broker.ErrLocked, backends.Locked}, {broker.ErrUncertain, backends.Unknown},

@@ -49,7 +49,7 @@ func OpenMemory() (*Store, error) { return Open(vfs.NewMem(), "store") }
 
 // Close syncs what is not yet synced and closes the files.
 func (s *Store) Close() error {
-	if s.failure() != nil {
+	if s.Failure() != nil {
 		// What could not be written before is not tried again; the files are let go.
 		_ = guard(s.db.Close)
 		return nil
@@ -120,7 +120,7 @@ func (b *Batch) delete(key []byte) { b.err = errors.Join(b.err, b.b.Delete(key, 
 // shows when the store is opened again, unless the error wraps [ErrFailed]; the store fails
 // from then on.
 func (s *Store) Apply(b *Batch) (wait func() error, err error) {
-	if err := s.failure(); err != nil {
+	if err := s.Failure(); err != nil {
 		return nil, err
 	}
 	if b.err != nil {
@@ -140,7 +140,7 @@ func (s *Store) Apply(b *Batch) (wait func() error, err error) {
 // ApplyLazily puts the batch behind all earlier ones without asking for a sync: it becomes
 // durable with a later one, or is lost in a crash.
 func (s *Store) ApplyLazily(b *Batch) error {
-	if err := s.failure(); err != nil {
+	if err := s.Failure(); err != nil {
 		return err
 	}
 	if b.err != nil {
@@ -152,7 +152,9 @@ func (s *Store) ApplyLazily(b *Batch) error {
 	return b.b.Close()
 }
 
-func (s *Store) failure() error {
+// Failure returns the error of the first write or sync that failed, wrapping [ErrFailed], or
+// nil.
+func (s *Store) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
