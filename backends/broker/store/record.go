@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"time"
 
 	"dlq/backends/message"
@@ -217,6 +218,10 @@ func (r *reader) take(n int) []byte {
 func (r *reader) time() time.Time {
 	ms := r.uvarint()
 	if ms == 0 {
+		return time.Time{}
+	}
+	if ms > math.MaxInt64 {
+		r.bad = true
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(ms - 1)).UTC()
