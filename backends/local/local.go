@@ -135,10 +135,11 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 	var out []backends.Entity
 	for _, info := range infos {
 		name := strings.ToLower(info.Name)
-		if _, ok := wanted[name]; len(q.Names) > 0 && !ok || !strings.HasPrefix(name, strings.ToLower(q.Prefix)) {
+		_, named := wanted[name]
+		delete(wanted, name)
+		if len(q.Names) > 0 && !named || !strings.HasPrefix(name, strings.ToLower(q.Prefix)) {
 			continue
 		}
-		delete(wanted, name)
 		out = append(out, entity(info, q.NoCounts))
 	}
 	for _, n := range q.Names { // in the order asked, so that the error is the same each time
