@@ -25,6 +25,7 @@ type app struct {
 
 	conn      string // --conn; "": DLQ_CONN, else "local:"
 	opened    backends.Backend
+	canonical string // the connection of opened, whole; "": as connection returns it
 	journals  *resubmit.Journals
 	stateRoot string // "": the user's state directory
 }
@@ -32,12 +33,22 @@ type app struct {
 // backend opens the connection when it is first asked for: help and completion of flags
 // never do. The app closes it.
 func (a *app) backend(ctx context.Context) (backends.Backend, error) {
+	return a.openOnce(ctx, false)
+}
+
+// existing is backend for the commands that put nothing new into a broker: none is made for
+// them where a directory was named that is not there.
+func (a *app) existing(ctx context.Context) (backends.Backend, error) {
+	return a.openOnce(ctx, true)
+}
+
+func (a *app) openOnce(ctx context.Context, existing bool) (backends.Backend, error) {
 	if a.opened == nil {
-		b, err := a.open(ctx)
+		b, canonical, err := a.open(ctx, existing)
 		if err != nil {
 			return nil, err
 		}
-		a.opened = b
+		a.opened, a.canonical = b, canonical
 	}
 	return a.opened, nil
 }
@@ -57,7 +68,7 @@ func (a *app) commandLine() string { return strings.Join(append([]string{"dlq"},
 
 // env returns what package resubmit works with, opening backend and journals.
 func (a *app) env(ctx context.Context) (resubmit.Env, error) {
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return resubmit.Env{}, err
 	}
@@ -65,7 +76,11 @@ func (a *app) env(ctx context.Context) (resubmit.Env, error) {
 	if err != nil {
 		return resubmit.Env{}, err
 	}
-	return resubmit.Env{Backend: b, Journals: j, Now: a.now, Conn: a.connection(), Version: version()}, nil
+	conn := a.canonical
+	if conn == "" {
+		conn = a.connection()
+	}
+	return resubmit.Env{Backend: b, Journals: j, Now: a.now, Conn: conn, Version: version()}, nil
 }
 
 // openJournals opens the folder of the jobs, without which nothing is moved or removed.

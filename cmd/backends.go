@@ -2,6 +2,9 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,13 +16,16 @@ import (
 type driver struct {
 	scheme string
 	forms  string // how its URLs are written, for messages
-	open   func(ctx context.Context, a *app, rest string) (backends.Backend, error)
+	// resolve returns what stands behind the scheme in a form that means the same from
+	// everywhere. It opens nothing and, with existing, fails where there is nothing to open.
+	resolve func(a *app, rest string, existing bool) (string, error)
+	open    func(ctx context.Context, a *app, rest string) (backends.Backend, error) // takes what resolve returned
 }
 
 // drivers is the one list of what a connection can be.
 func drivers() []driver {
 	return []driver{
-		{"local", "local: (data in the user's data directory) or local:DIR", openLocal},
+		{"local", "local: (data in the user's data directory) or local:DIR", resolveLocal, openLocal},
 	}
 }
 
@@ -34,14 +40,19 @@ func (a *app) connection() string {
 	return "local:"
 }
 
-// open opens the connection that was asked for. What stands behind the scheme is not
-// repeated in errors: it may hold a secret.
-func (a *app) open(ctx context.Context) (backends.Backend, error) {
+// open opens the connection that was asked for, and returns its canonical text, by which a
+// journal knows it again from any directory. What stands behind the scheme is not repeated in
+// errors: it may hold a secret.
+func (a *app) open(ctx context.Context, existing bool) (b backends.Backend, canonical string, err error) {
 	scheme, rest, ok := strings.Cut(a.connection(), ":")
 	var forms []string
 	for _, d := range drivers() {
 		if ok && strings.EqualFold(scheme, d.scheme) {
-			return d.open(ctx, a, rest)
+			if rest, err = d.resolve(a, rest, existing); err != nil {
+				return nil, "", err
+			}
+			b, err = d.open(ctx, a, rest)
+			return b, d.scheme + ":" + rest, err
 		}
 		forms = append(forms, d.forms)
 	}
@@ -49,17 +60,27 @@ func (a *app) open(ctx context.Context) (backends.Backend, error) {
 	if !ok {
 		what = "no connection is named %q"
 	}
-	return nil, fail(exitUsage, "write "+strings.Join(forms, ", "), what, scheme)
+	return nil, "", fail(exitUsage, "write "+strings.Join(forms, ", "), what, scheme)
+}
+
+// resolveLocal returns the absolute directory of the data. The one in the user's data directory
+// may be made silently; one that was named and is not there is more likely a slip.
+func resolveLocal(a *app, dir string, existing bool) (string, error) {
+	if dir == "" {
+		root, err := a.userDir("XDG_DATA_HOME", ".local/share")
+		return filepath.Join(root, "local"), err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(dir); existing && errors.Is(err, fs.ErrNotExist) {
+		return "", fail(exitFailed, "dlq -c local:"+dir+" send NAME makes one", "there is no broker in %s", dir)
+	}
+	return dir, nil
 }
 
 // openLocal opens the engine in this process.
 func openLocal(ctx context.Context, a *app, dir string) (backends.Backend, error) {
-	if dir == "" {
-		root, err := a.userDir("XDG_DATA_HOME", ".local/share")
-		if err != nil {
-			return nil, err
-		}
-		dir = filepath.Join(root, "local")
-	}
 	return local.Open(ctx, local.Options{Dir: dir, Now: a.now, Command: a.commandLine()})
 }

@@ -158,7 +158,7 @@ func (o *oneMessage) find(ctx context.Context, a *app, arg string) (backends.Ent
 	if err != nil {
 		return id, nil, err
 	}
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return id, nil, err
 	}

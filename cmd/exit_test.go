@@ -75,6 +75,8 @@ func TestErrorVoice(t *testing.T) {
 		{"send orders --set n:int=x", exitUsage, "--set"},
 		{"send orders --body x --body-file y", exitUsage, "exclude each other"},
 		{"send orders --ttl -1s", exitUsage, "negative"},
+		{"resubmit orders --all --yes --rate NaN", exitUsage, "--rate NaN"},
+		{"resubmit orders --all --yes --rate Inf", exitUsage, "--rate +Inf"},
 		{"receive orders", exitNothing, "no message is free"},
 		{"receive orders --complete --abandon", exitUsage, "exclude each other"},
 		{"receive orders --reason R", exitUsage, "go with --dead-letter"},

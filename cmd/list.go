@@ -81,7 +81,7 @@ func moment(t time.Time) *time.Time {
 }
 
 func runList(ctx context.Context, a *app, opts listOptions) error {
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return err
 	}

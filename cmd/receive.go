@@ -93,7 +93,7 @@ func runReceive(ctx context.Context, a *app, opts receiveOptions, arg string) (e
 	if err != nil {
 		return err
 	}
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,8 +142,11 @@ func (o *resubmitOptions) spec(a *app, fs *pflag.FlagSet, arg string) (resubmit.
 	if _, err := a.compile(spec.Selection); err != nil {
 		return spec, err
 	}
-	if o.rate < 0 || o.concurrency < 0 || o.max < 0 || o.delay < 0 {
-		return spec, usagef("--rate, --concurrency, --max and --delay cannot be negative")
+	if !(o.rate >= 0) || math.IsInf(o.rate, 1) { // not a number is not below zero either
+		return spec, usagef("--rate %v: want a number of messages a second, not negative", o.rate)
+	}
+	if o.concurrency < 0 || o.max < 0 || o.delay < 0 {
+		return spec, usagef("--concurrency, --max and --delay cannot be negative")
 	}
 	if o.concurrency > maxConcurrency {
 		return spec, usagef("--concurrency %d: at most %d, since every batch in flight holds its messages in memory", o.concurrency, maxConcurrency)

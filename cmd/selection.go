@@ -113,7 +113,7 @@ func (a *app) completeEntity(c *cobra.Command, args []string, prefix string) ([]
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), completionBound)
 	defer cancel()
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

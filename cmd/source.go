@@ -43,7 +43,7 @@ func (s *source) open(ctx context.Context, a *app, fs *pflag.FlagSet, arg string
 	if err != nil {
 		return nil, err
 	}
-	b, err := a.backend(ctx)
+	b, err := a.existing(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,9 @@ func runTUI(ctx context.Context, a *app, deps tui.Deps) error {
 	if !a.inTTY || !a.outTTY {
 		return fail(exitRefused, "dlq --help shows the commands that work without one", "the UI needs a terminal")
 	}
+	if _, err := a.backend(ctx); err != nil { // the UI starts on an empty broker too
+		return err
+	}
 	env, err := a.env(ctx)
 	if err != nil {
 		return err
