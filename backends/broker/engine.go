@@ -192,6 +192,20 @@ func (e *Engine) begin() (*tx, error) {
 	return t, nil
 }
 
+// on begins a command on the queue that an address names.
+func (e *Engine) on(a Address) (*tx, *queue, error) {
+	t, err := e.begin()
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := e.find(a)
+	if err != nil {
+		t.end()
+		return nil, nil, err
+	}
+	return t, q, nil
+}
+
 // end lets go of the lock; nothing was gathered.
 func (t *tx) end() { t.e.mu.Unlock() }
 

@@ -165,15 +165,11 @@ func (e *Engine) Queues() ([]Info, error) {
 
 // Queue returns one queue, without the time of its oldest dead letter.
 func (e *Engine) Queue(a Address) (Info, error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
 		return Info{}, err
 	}
 	defer t.end()
-	q, err := e.find(a)
-	if err != nil {
-		return Info{}, err
-	}
 	return q.of.info(t.now), nil
 }
 

@@ -78,13 +78,8 @@ func (e *Engine) Release(a Address, tokens ...message.UUID) error {
 
 // each runs f on every lock that is live, then ends the command with finish.
 func (e *Engine) each(a Address, tokens []message.UUID, f func(*tx, *lock, *store.State) error, finish func(*tx) error) ([]error, error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
-		return nil, err
-	}
-	q, err := e.find(a)
-	if err != nil {
-		t.end()
 		return nil, err
 	}
 	errs := make([]error, len(tokens))

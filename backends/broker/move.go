@@ -22,13 +22,8 @@ type Move struct {
 // what Send refuses.
 func (e *Engine) Move(a Address, moves []Move) (errs []error, err error) {
 	same := e.sameBodies(a, moves)
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
-		return nil, err
-	}
-	q, err := e.find(a)
-	if err != nil {
-		t.end()
 		return nil, err
 	}
 	errs = make([]error, len(moves))

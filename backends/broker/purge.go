@@ -40,15 +40,11 @@ func (e *Engine) Purge(ctx context.Context, a Address) (removed int64, err error
 // unheldNow lists the messages that nobody holds. A bound on the numbers would not do: what
 // is dead-lettered later keeps its old, lower number.
 func (e *Engine) unheldNow(a Address) ([]uint64, error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
 	}
 	defer t.end()
-	q, err := e.find(a)
-	if err != nil {
-		return nil, err
-	}
 	seqs := make([]uint64, 0, q.ready.Len()+q.deferred.Len()+len(q.scheduled))
 	for _, set := range [...]*btree.Set[uint64]{&q.ready, &q.deferred} {
 		set.Scan(func(seq uint64) bool { seqs = append(seqs, seq); return true })

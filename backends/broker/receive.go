@@ -33,11 +33,11 @@ func (e *Engine) ReceiveDeferred(a Address, seq int64) (*message.Message, error)
 
 // lock holds the message that pick names, if it names one.
 func (e *Engine) lock(a Address, pick func(*queue) (uint64, message.State, error)) (*message.Message, error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
 	}
-	held, err := t.take(a, pick)
+	held, err := t.take(q, pick)
 	if err != nil || held == nil {
 		t.end()
 		return nil, err
@@ -71,11 +71,7 @@ func (e *Engine) quarantine(k store.Key) {
 }
 
 // take locks the message that pick names; nil: it names none.
-func (t *tx) take(a Address, pick func(*queue) (uint64, message.State, error)) (*store.Message, error) {
-	q, err := t.e.find(a)
-	if err != nil {
-		return nil, err
-	}
+func (t *tx) take(q *queue, pick func(*queue) (uint64, message.State, error)) (*store.Message, error) {
 	for {
 		seq, state, err := pick(q)
 		if err != nil || seq == 0 {
@@ -149,13 +145,8 @@ const maxPageBytes = 8 << 20
 // tokens are not shown. One that cannot be read is shown with [DamagedAttribute] alone. It
 // takes O(log n) and the page, however deep the queue is.
 func (e *Engine) Peek(a Address, o PeekOptions) ([]*message.Message, error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
-		return nil, err
-	}
-	q, err := e.find(a)
-	if err != nil {
-		t.end()
 		return nil, err
 	}
 	view, done := e.view()

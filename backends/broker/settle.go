@@ -59,15 +59,11 @@ func (e *Engine) Settle(a Address, o Outcome, tokens ...message.UUID) (errs []er
 // and settled, in one commit. errs[i] is [ErrNoMessage] or [ErrLocked]. A scheduled message
 // can only be completed, which cancels it.
 func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []error, err error) {
-	t, err := e.begin()
+	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
 	}
-	q, err := e.find(a)
-	if err == nil {
-		err = o.validate(q)
-	}
-	if err != nil {
+	if err := o.validate(q); err != nil {
 		t.end()
 		return nil, err
 	}
