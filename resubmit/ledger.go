@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"dlq/backends/message"
@@ -105,6 +106,11 @@ func (l *ledger) set(index int, s itemState, note string) {
 	} else {
 		l.notes[index] = note
 	}
+}
+
+// halfSent reports whether a message was sent whose original is perhaps still there.
+func (l *ledger) halfSent() bool {
+	return slices.ContainsFunc(l.items, func(it item) bool { return it.sent && it.state != done })
 }
 
 // readLedger reads a journal up to its sound end, which it returns. The originals of messages

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"dlq/backends"
 	"dlq/backends/message"
@@ -12,20 +14,22 @@ import (
 // RestoreOptions say how to restore.
 type RestoreOptions struct {
 	To      *backends.EntityID // nil: back to the entity that they were removed from
-	Again   bool               // also what was restored before, which makes duplicates
+	Again   bool               // also what was restored or moved before, which makes duplicates
 	Command string             // what the user typed, for the journal
 }
 
 // Restore puts back what a job removed, from the originals in its journal, as a job of its own
 // that can be resumed. What an earlier restore of the same job has put back is left out, unless
-// asked for.
+// asked for. What a resubmit moved is not gone, and comes back only when asked for too. A job that
+// was cut off is to be resumed first. All these are [ErrRefused].
 //
 // Without a destination, dead letters go back into the dead-letter queue. No service lets one
 // send there, so each is sent to the entity itself and at once dead-lettered again with its
 // reason and description, by sequence number. That takes a backend that peeks and settles directly and
 // whose consumers cannot come in between, as dlq's broker, which has one owner at a
-// time; elsewhere name a destination. What comes back is the message as it was, with a new sequence number
-// and enqueued time.
+// time; elsewhere name a destination. What comes back is the message as its sender made it, and still
+// scheduled if its time has not come. New are its sequence number, enqueued time and delivery
+// count, and it is not deferred.
 func Restore(ctx context.Context, env Env, id string, opts RestoreOptions, progress func(Progress)) (Report, error) {
 	id, err := env.Journals.resolve(id)
 	if err != nil {
@@ -44,9 +48,10 @@ func Restore(ctx context.Context, env Env, id string, opts RestoreOptions, progr
 	if err != nil {
 		return Report{}, err
 	}
+	back.began = env.now()
 	h := jobHeader{
 		Version: env.Version, Conn: env.Conn, Command: opts.Command, Kind: Restoring, From: old.ledger.header.From,
-		To: &back.to, Selection: Selection{All: true}, Restores: id, Concurrency: 1, Planned: env.now(), Matched: int64(len(items)),
+		To: &back.to, Selection: Selection{All: true}, Restores: id, Concurrency: 1, Planned: back.began, Matched: int64(len(items)),
 		Destinations: []Destination{{Entity: back.to, Count: int64(len(items))}}, MaxSeq: back.after,
 	}
 	if len(items) == 0 {
@@ -75,7 +80,7 @@ func resumeRestore(ctx context.Context, env Env, job *openJob, progress func(Pro
 	if err != nil {
 		return Report{}, errors.Join(err, job.release())
 	}
-	back.after = h.MaxSeq
+	back.after, back.began = h.MaxSeq, h.Planned
 	return runRestore(ctx, env, job, back, progress)
 }
 
@@ -91,8 +96,13 @@ func restorable(env Env, old *openJob, again bool) ([]item, error) {
 	switch {
 	case h.Conn != env.Conn:
 		return nil, fmt.Errorf("%w: job %s belongs to connection %s; name it with --conn", ErrRefused, h.ID, h.Conn)
-	case h.Copy || h.Kind == Restoring:
-		return nil, fmt.Errorf("%w: job %s removed nothing", ErrRefused, h.ID)
+	case h.Copy || h.Kind == Restoring || !old.ledger.begun:
+		return nil, fmt.Errorf("%w: job %s removed nothing", ErrRefused, old.id)
+	case old.ledger.end == nil || old.ledger.counts[intent]+old.ledger.counts[sent] > 0:
+		return nil, fmt.Errorf("%w: job %s was cut off, and what became of some messages is open; first: dlq jobs resume %s", ErrRefused, h.ID, h.ID)
+	case h.Kind == Resubmit && !again:
+		return nil, fmt.Errorf("%w: the messages of job %s were moved to %s, not removed; to put copies of them back as well: dlq jobs restore %s --again",
+			ErrRefused, h.ID, destinationNames(h.Destinations), h.ID)
 	case h.Backup != "":
 		return nil, fmt.Errorf("%w: job %s kept its messages in %s; bring them back with: dlq import", ErrRefused, h.ID, h.Backup)
 	case h.Discard:
@@ -112,6 +122,15 @@ func restorable(env Env, old *openJob, again bool) ([]item, error) {
 		}
 	}
 	return items, nil
+}
+
+// destinationNames lists where a job sent messages.
+func destinationNames(all []Destination) string {
+	names := make([]string, len(all))
+	for i, d := range all {
+		names[i] = d.Entity.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // itemKey names an item across jobs.
@@ -158,6 +177,7 @@ type returner struct {
 	main backends.EntityID // where they are sent; differs from to for a dead-letter sub-queue
 	// after is the highest sequence number that main held before the first one was sent.
 	after int64
+	began time.Time // of the restore, also when it is resumed
 }
 
 func newReturner(ctx context.Context, env Env, old *openJob, to *backends.EntityID) (*returner, error) {
@@ -189,6 +209,10 @@ func newReturner(ctx context.Context, env Env, old *openJob, to *backends.Entity
 func (b *returner) message(m *message.Message) *message.Message {
 	out := Outgoing(m)
 	out.AbsoluteExpiry, out.TTL = m.AbsoluteExpiry, m.TTL // it comes back as it was
+	// A message that is to be dead-lettered again must be active at once.
+	if at := m.ScheduledEnqueueTime; at != nil && (b.to == b.main || !at.After(b.began)) {
+		out.ScheduledEnqueueTime = at
+	}
 	return out
 }
 

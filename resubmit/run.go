@@ -212,7 +212,8 @@ func (r *run) close() {
 	r.halt(nil)
 }
 
-// choose picks the way by what the backend can do.
+// choose picks the way by what the backend can do, and by what the process before this one could:
+// messages that it sent and did not complete are completed under a lock, as it would have done.
 func (r *run) choose() {
 	r.peeker, _ = backends.As[backends.Peeker](r.env.Backend)
 	r.mover, _ = backends.As[backends.Mover](r.env.Backend)
@@ -222,7 +223,7 @@ func (r *run) choose() {
 		r.how = byReturn
 	case r.spec.Kind != Resubmit:
 		r.how = bySettle
-	case r.mover != nil && r.peeker != nil:
+	case r.mover != nil && r.peeker != nil && !r.job.ledger.halfSent():
 		r.how = byMove
 	default:
 		r.how = bySend

@@ -484,30 +484,36 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRestoreOfOtherKinds: what was moved or purged comes back too, unless the job kept nothing.
+// TestRestoreOfOtherKinds: what was purged comes back too, unless the job kept nothing, and what was
+// moved only when asked for.
 func TestRestoreOfOtherKinds(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		spec Spec
-		back int64 // -1: refused
+		opts RestoreOptions
+		back int64  // -1: refused
+		why  string // in the refusal
 	}{
-		{"moved", Spec{}, 4},
-		{"copied", Spec{Copy: true}, -1},
-		{"purged", Spec{Kind: Purge}, 4},
-		{"purged after a backup", Spec{Kind: Purge, Backup: "backup.jsonl"}, -1},
-		{"purged without", Spec{Kind: Purge, Discard: true}, -1},
+		{"moved", Spec{}, RestoreOptions{}, -1, "moved to orders, not removed"},
+		{"moved, put back all the same", Spec{}, RestoreOptions{Again: true}, 4, ""},
+		{"copied", Spec{Copy: true}, RestoreOptions{}, -1, "removed nothing"},
+		{"copied, put back all the same", Spec{Copy: true}, RestoreOptions{Again: true}, -1, "removed nothing"},
+		{"purged", Spec{Kind: Purge}, RestoreOptions{}, 4, ""},
+		{"purged after a backup", Spec{Kind: Purge, Backup: "backup.jsonl"}, RestoreOptions{}, -1, "backup.jsonl"},
+		{"purged without", Spec{Kind: Purge, Discard: true}, RestoreOptions{}, -1, "keep nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
 			f.bury(4)
 			r := f.run(c.spec)
-			back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil)
+			before := len(f.peek(dead))
+			back, err := Restore(f.ctx, f.env, r.Job, c.opts, nil)
 			if refused := errors.Is(err, ErrRefused); refused != (c.back < 0) || !refused && (err != nil || back.Done != c.back) {
 				t.Errorf("%s, %v", back.Summary(), err)
+			} else if refused && !strings.Contains(err.Error(), c.why) {
+				t.Errorf("refused with %v; want it to say %q", err, c.why)
 			}
-			if c.back > 0 {
-				f.holds(dead, int(c.back))
-			}
+			f.holds(dead, before+int(max(c.back, 0)))
 			if _, err := Restore(f.ctx, Env{Backend: f.local, Journals: f.env.Journals, Conn: "local:other"}, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
 				t.Errorf("on another connection: %v", err)
 			}
