@@ -144,11 +144,24 @@ func (r *run) intend(batch []work) error {
 
 // move moves a batch in atomic steps, or copies it.
 func (r *run) move(batch []work) error {
-	moves := make([]backends.Move, len(batch))
-	for i, w := range batch {
-		moves[i] = backends.Move{Seq: w.msg.Broker.SequenceNumber, To: w.to, As: w.out, Keep: r.spec.Copy}
+	for _, part := range rounds(batch) {
+		part, err := r.inOrder(part)
+		if err != nil {
+			return err
+		}
+		moves := make([]backends.Move, len(part))
+		for i, w := range part {
+			moves[i] = backends.Move{Seq: w.msg.Broker.SequenceNumber, To: w.to, As: w.out, Keep: r.spec.Copy}
+		}
+		if len(part) > 0 {
+			err = r.conclude(part, r.mover.Move(r.work, r.spec.From, moves))
+		}
+		r.holdBack(part)
+		if err != nil {
+			return err
+		}
 	}
-	return r.conclude(batch, r.mover.Move(r.work, r.spec.From, moves))
+	return nil
 }
 
 // settle completes a batch.
@@ -280,28 +293,45 @@ func (r *run) sendAll(batch []work) (acknowledged []work, err error) {
 			}
 		}
 		batch = others
-		msgs := make([]*message.Message, len(same))
-		for i, w := range same {
-			msgs[i] = w.out
-		}
-		errs := backends.ItemErrors(r.env.Backend.Send(r.work, to, msgs), len(msgs))
-		for i, w := range same {
-			switch v := verdictOf(errs[i]); v {
-			case worked:
-				acknowledged = append(acknowledged, w)
-			case unclear:
-				err = errors.Join(err, r.note(recUncertain, w.index, "possibly sent: "+errs[i].Error()))
-			case vanished: // the destination
-				err = errors.Join(err, r.note(recFailed, w.index, errs[i].Error()))
-			default:
-				err = errors.Join(err, r.note(v.record(), w.index, errs[i].Error()))
-			}
-		}
-		if err = errors.Join(err, systemic(errs)); err != nil {
+		accepted, again, err := r.sendTo(to, same)
+		acknowledged = append(acknowledged, accepted...)
+		if err != nil {
 			return acknowledged, err
 		}
+		batch = append(again, batch...)
 	}
 	return acknowledged, nil
+}
+
+// sendTo makes one call. again is what was not tried because of others in the call, which are
+// accounted for: it is to be sent without them.
+func (r *run) sendTo(to backends.EntityID, batch []work) (acknowledged, again []work, err error) {
+	if batch, err = r.inOrder(batch); err != nil || len(batch) == 0 {
+		return nil, nil, err
+	}
+	msgs := make([]*message.Message, len(batch))
+	for i, w := range batch {
+		msgs[i] = w.out
+	}
+	errs := backends.ItemErrors(r.env.Backend.Send(r.work, to, msgs), len(msgs))
+	err = systemic(errs)
+	tried := err == nil // nor is a call without any culprit made again: it would never end
+	for i, w := range batch {
+		switch v := verdictOf(errs[i]); {
+		case v == worked:
+			acknowledged = append(acknowledged, w)
+		case tried && backends.IsCode(errs[i], backends.NotTried):
+			again = append(again, w)
+		case v == unclear:
+			err = errors.Join(err, r.note(recUncertain, w.index, "possibly sent: "+errs[i].Error()))
+		case v == vanished: // the destination
+			err = errors.Join(err, r.note(recFailed, w.index, errs[i].Error()))
+		default:
+			err = errors.Join(err, r.note(v.record(), w.index, errs[i].Error()))
+		}
+	}
+	r.holdBack(batch)
+	return acknowledged, again, err
 }
 
 // removeOriginals completes messages that were sent. One whose lock was lost is possibly twice: it
@@ -391,6 +421,11 @@ func systemic(errs []error) error {
 	}
 	if len(errs) == 0 {
 		return nil
+	}
+	for _, err := range errs {
+		if !backends.IsCode(err, backends.NotTried) { // which would only point to another one
+			return err
+		}
 	}
 	return errs[0]
 }

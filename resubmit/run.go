@@ -137,6 +137,7 @@ type run struct {
 	cancelled bool
 	created   []backends.EntityID
 	doneHere  int64
+	blocked   map[string]bool // sessions of which a message stays behind: see inOrder
 }
 
 // Why a run stops early.
@@ -169,7 +170,7 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 	if err != nil {
 		return nil, err
 	}
-	r := &run{env: env, job: job, header: h, crashed: crashed, progress: progress, began: env.now()}
+	r := &run{env: env, job: job, header: h, crashed: crashed, progress: progress, began: env.now(), blocked: map[string]bool{}}
 	if r.env.Sleep == nil {
 		r.env.Sleep = sleep
 	}
