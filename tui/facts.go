@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dlq/backends/message"
+	"dlq/resubmit"
 	"dlq/tui/textview"
 	"dlq/tui/theme"
 )
@@ -50,28 +51,9 @@ func (f *factList) why(m *message.Message) {
 	if description != "" {
 		f.text(theme.Style{}, description)
 	}
-	if cause := causeOf(m); cause != "" {
+	if cause := resubmit.CauseOf(m); cause != "" {
 		f.text(f.theme.Warning, cause)
 	}
-}
-
-// causeOf returns the exception that the application has left in its headers, or "". A
-// reason such as MaxDeliveryCountExceeded says only that there was one.
-func causeOf(m *message.Message) string {
-	for _, names := range [...][2]string{
-		{"NServiceBus.ExceptionInfo.ExceptionType", "NServiceBus.ExceptionInfo.Message"},
-		{"MT-Fault-ExceptionType", "MT-Fault-Message"},
-	} {
-		kind, _ := m.Properties.Get(names[0])
-		text, _ := m.Properties.Get(names[1])
-		switch {
-		case kind != nil && text != nil:
-			return message.FormatValue(kind) + ": " + message.FormatValue(text)
-		case kind != nil || text != nil:
-			return message.FormatValue(cmp.Or(kind, text))
-		}
-	}
-	return ""
 }
 
 func (f *factList) broker(m *message.Message, now time.Time) {

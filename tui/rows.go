@@ -167,7 +167,7 @@ func newRowData(m *message.Message) rowData {
 		signature:   resubmit.SignatureOf(m),
 	}
 	if r.signature.Reason == noCauseReason {
-		r.description = cmp.Or(causeOf(m), r.description)
+		r.description = cmp.Or(resubmit.CauseOf(m), r.description)
 	}
 	if !m.Broker.BodyOmitted {
 		r.size = int64(m.Body.Len())
