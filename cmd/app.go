@@ -63,8 +63,24 @@ func (a *app) close() error {
 	return err
 }
 
-// commandLine is what was typed, for the journal and for whoever waits for a lock.
-func (a *app) commandLine() string { return strings.Join(append([]string{"dlq"}, a.args...), " ") }
+// commandLine is what was typed, for the journal and for whoever waits for a lock. A shell
+// reads it back to the same words.
+func (a *app) commandLine() string {
+	line := "dlq"
+	for _, arg := range a.args {
+		line += " " + shellQuote(arg)
+	}
+	return line
+}
+
+// shellQuote writes s as one word of a POSIX shell.
+func shellQuote(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/%+@,="
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
 
 // env returns what package resubmit works with, opening backend and journals.
 func (a *app) env(ctx context.Context) (resubmit.Env, error) {

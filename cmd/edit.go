@@ -1,12 +1,14 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,11 +66,10 @@ func runEdit(ctx context.Context, a *app, opts editOptions, arg string) error {
 	if err != nil {
 		return err
 	}
-	diff := resubmit.DiffText(original, edited)
-	if len(diff) == 0 {
+	if len(resubmit.DiffText(original, edited)) == 0 {
 		return fail(exitRefused, "dlq resubmit sends a message as it is", "nothing was edited, so nothing was sent")
 	}
-	a.printDiff("", diff)
+	a.printDiff("", resubmit.DiffText(original, resubmit.Outgoing(edited)))
 	spec.From = id
 	seq := original.Broker.SequenceNumber
 	spec.Selection = resubmit.Selection{Seqs: []int64{seq}}
@@ -76,29 +77,70 @@ func runEdit(ctx context.Context, a *app, opts editOptions, arg string) error {
 	return a.runJob(ctx, spec, opts.consent, nil)
 }
 
-// editMessage lets the editor change the text form of m. A text that cannot be read back is
-// kept in its file, so that the work on it is not lost.
+// editMessage lets the editor change the text form of m. A text that was changed and cannot be
+// used is kept in its file, so that the work on it is not lost.
 func (a *app) editMessage(ctx context.Context, m *message.Message) (*message.Message, error) {
 	file, err := os.CreateTemp("", "dlq-edit-*.txt") // 0600: it holds a body
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	if _, err := file.Write(resubmit.FormatDocument(m)); err != nil {
+	written := resubmit.FormatDocument(m)
+	if _, err := file.Write(written); err != nil {
 		return nil, err
 	}
-	if err := a.runEditor(ctx, file.Name()); err != nil {
+	err = a.runEditor(ctx, file.Name())
+	doc, readErr := os.ReadFile(file.Name())
+	if err = errors.Join(err, readErr); err != nil && bytes.Equal(doc, written) {
 		return nil, errors.Join(err, os.Remove(file.Name()))
 	}
-	doc, err := os.ReadFile(file.Name())
-	if err != nil {
-		return nil, err
+	var edited *message.Message
+	if err == nil {
+		edited, err = resubmit.ParseDocument(m, doc)
 	}
-	edited, err := resubmit.ParseDocument(m, doc)
+	if err == nil {
+		err = lostEdits(m, edited)
+	}
 	if err != nil {
-		return nil, fail(exitFailed, "your text is kept in "+file.Name(), "%w", err)
+		code, _ := outcome(err)
+		return nil, fail(code, "your text is kept in "+file.Name(), "%w", err)
 	}
 	return edited, os.Remove(file.Name())
+}
+
+// lostEdits refuses an edit that would not be sent, since a resubmit takes off what it
+// changes.
+func lostEdits(original, edited *message.Message) error {
+	sent := resubmit.Outgoing(edited)
+	stripped := message.Diff(edited, sent)
+	var lost []string
+	for _, name := range message.Diff(original, edited) {
+		switch {
+		case !slices.Contains(stripped, name):
+		case name == "Annotations" && !addsTo(original.Annotations, edited.Annotations, sent.Annotations):
+		case name == "DeliveryAnnotations" && !addsTo(original.DeliveryAnnotations, edited.DeliveryAnnotations, sent.DeliveryAnnotations):
+		case name == "ScheduledEnqueueTime":
+			lost = append(lost, "scheduled (use dlq resubmit --delay)")
+		case name == "AbsoluteExpiry":
+			lost = append(lost, "absolute-expiry (use ttl)")
+		default:
+			lost = append(lost, strings.TrimPrefix(name, "Properties."))
+		}
+	}
+	if lost == nil {
+		return nil
+	}
+	return fail(exitRefused, "", "nothing was sent: a resubmit clears %s", strings.Join(lost, ", "))
+}
+
+// addsTo reports whether an edited map holds something new that is not sent.
+func addsTo(original, edited, sent message.Map) bool {
+	return slices.ContainsFunc(edited, func(p message.Pair) bool {
+		same := func(q message.Pair) bool {
+			return message.EqualValues(p.Key, q.Key) && message.EqualValues(p.Value, q.Value)
+		}
+		return !slices.ContainsFunc(sent, same) && !slices.ContainsFunc(original, same)
+	})
 }
 
 // runEditor runs the user's editor on a file and waits. The variable may hold arguments, as
@@ -120,7 +162,9 @@ func (a *app) runEditor(ctx context.Context, path string) error {
 		run = exec.CommandContext(ctx, words[0], append(words[1:], path)...)
 	}
 	run.Stdin, run.Stdout, run.Stderr = a.in, a.screen, a.err
-	if err := run.Run(); err != nil {
+	if err := run.Run(); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != nil {
 		return fmt.Errorf("editor %s: %w", editor, err)
 	}
 	return nil

@@ -72,7 +72,7 @@ func outcome(err error) (code exitCode, hint string) {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
 	case errors.Is(err, resubmit.ErrRefused):
-		return exitRefused, "--dry-run shows the whole plan"
+		return exitRefused, ""
 	case errors.As(err, &running):
 		return exitRefused, "" // its text says what to do
 	case errors.Is(err, resubmit.ErrNoJob):

@@ -24,7 +24,7 @@ type exportOptions struct {
 func (o *exportOptions) addFlags(fs *pflag.FlagSet) {
 	o.source.addFlags(fs)
 	fs.VarP(&o.format, "format", "f", "file format: `jsonl|json|csv` (default by the name of --out, else jsonl)")
-	fs.StringVar(&o.out, "out", "", "write to this `FILE`, which appears when it is complete (default standard output)")
+	fs.StringVar(&o.out, "out", "", "write to this `FILE`, which appears when it is complete (default -, standard output)")
 	fs.BoolVar(&o.force, "force", false, "replace the file if it exists")
 }
 
@@ -71,6 +71,12 @@ its owner alone, and appears only when it is complete and on disk.`,
 func runExport(ctx context.Context, a *app, opts exportOptions, flags *pflag.FlagSet, arg string) error {
 	if f, ok := export.FormatOf(opts.out); ok && !opts.format.given {
 		opts.format.Format = f
+	}
+	if opts.out == "-" {
+		opts.out = ""
+	}
+	if opts.out == "" && opts.format.Format == export.CSV && a.outTTY {
+		return fail(exitRefused, "name a file with --out, or add > FILE", "CSV holds texts as they are, which could take over the terminal")
 	}
 	src, err := opts.open(ctx, a, flags, arg)
 	if err != nil {

@@ -36,14 +36,11 @@ func runImport(ctx context.Context, a *app, name, to string) error {
 	if to == "" {
 		return usagef("--to ENTITY is missing")
 	}
-	id, err := entity(to)
+	id, err := recipient("--to", to)
 	if err != nil {
 		return err
 	}
-	if id.Sub != backends.Main {
-		return usagef("--to %q: nothing can be sent to a dead-letter queue", to)
-	}
-	in := a.in
+	in := untilDone(ctx, a.in)
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -114,26 +111,38 @@ func (im *importer) next() ([]*message.Message, error) {
 	return batch, nil
 }
 
-// send sends a batch, and goes on when single messages are refused.
+// send sends a batch, and goes on when single messages are refused. Those that were not tried
+// for the sake of a refused one are sent again without it.
 func (im *importer) send(ctx context.Context, batch []*message.Message) error {
-	err := im.b.Send(ctx, im.id, batch)
-	if backends.IsCode(err, backends.NotFound) {
-		if err = im.a.createQueue(ctx, im.b, im.id, err); err == nil {
-			err = im.b.Send(ctx, im.id, batch)
-		}
+	numbers := make([]int64, len(batch)) // of the messages in the file
+	for i := range numbers {
+		numbers[i] = im.read - int64(len(batch)-1-i)
 	}
-	var single *backends.BatchError
-	if err != nil && !errors.As(err, &single) {
-		return err
-	}
-	first := im.read - int64(len(batch)) + 1
-	for i, err := range backends.ItemErrors(err, len(batch)) {
-		if err == nil {
-			im.sent++
-			continue
+	for len(batch) > 0 {
+		err := im.b.Send(ctx, im.id, batch)
+		if backends.IsCode(err, backends.NotFound) {
+			if err = im.a.createQueue(ctx, im.b, im.id, err); err == nil {
+				err = im.b.Send(ctx, im.id, batch)
+			}
 		}
-		im.refused++
-		im.a.say("message %d of the file was not sent: %v", first+int64(i), err)
+		var single *backends.BatchError
+		if err != nil && !errors.As(err, &single) || backends.IsCode(err, backends.NotTried) {
+			return err
+		}
+		tried := batch
+		batch = nil
+		for i, err := range backends.ItemErrors(err, len(tried)) {
+			switch {
+			case err == nil:
+				im.sent++
+			case backends.IsCode(err, backends.NotTried):
+				numbers[len(batch)] = numbers[i]
+				batch = append(batch, tried[i])
+			default:
+				im.refused++
+				im.a.say("message %d of the file was not sent: %v", numbers[i], err)
+			}
+		}
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func (a *app) runJob(ctx context.Context, spec resubmit.Spec, c consent, before 
 	if c.dryRun {
 		return a.printPlan(ctx, env, plan)
 	}
-	a.sayFindings(plan)
-	if err := plan.Refused(); err != nil {
+	a.sayWarnings(plan)
+	if err := refusal(plan); err != nil {
 		return err
 	}
 	if !c.yes {
@@ -104,11 +104,20 @@ func destinations(p *resubmit.Plan) string {
 	return strings.Join(out, ", ")
 }
 
-// sayFindings writes what the preflight found: what is in the way, then what is to be known.
-func (a *app) sayFindings(p *resubmit.Plan) {
-	for _, f := range p.Vetoes {
-		a.say("refused: %s", findingText(f))
+// refusal returns what the preflight found to be in the way, or nil.
+func refusal(p *resubmit.Plan) error {
+	if len(p.Vetoes) == 0 {
+		return nil
 	}
+	var texts []string
+	for _, f := range p.Vetoes {
+		texts = append(texts, findingText(f))
+	}
+	return fail(exitRefused, "--dry-run shows the whole plan", "%w: %s", resubmit.ErrRefused, strings.Join(texts, "; "))
+}
+
+// sayWarnings writes what the preflight found that is to be known.
+func (a *app) sayWarnings(p *resubmit.Plan) {
 	for _, f := range p.Warnings {
 		a.say("warning: %s", findingText(f))
 	}

@@ -88,6 +88,9 @@ func runJobsList(a *app, f format) error {
 	out := newListing(a, f, a.jobColumns(), func(dst []byte, j resubmit.JobInfo) ([]byte, error) {
 		return appendJSON(dst, newJobRow(j))
 	})
+	if len(jobs) == 0 {
+		a.say("there are no jobs yet; dlq resubmit, complete and purge make them")
+	}
 	return out.all(succeeding(slices.Values(jobs)))
 }
 
@@ -230,12 +233,25 @@ removed from, or into --to. It is a job of its own.`,
 			opts.To = &id
 		}
 		return a.continueJob(c.Context(), func(ctx context.Context, env resubmit.Env, show func(resubmit.Progress)) (resubmit.Report, error) {
-			return resubmit.Restore(ctx, env, args[0], opts, show)
+			report, err := resubmit.Restore(ctx, env, args[0], opts, show)
+			if err == nil && report.Job == "" {
+				err = nothingToRestore(report.Restores, again)
+			}
+			return report, err
 		})
 	})
 	c.Flags().StringVar(&to, "to", "", "put them into this `ENTITY`")
 	c.Flags().BoolVar(&again, "again", false, "also what was restored before, which makes duplicates")
 	return c
+}
+
+// nothingToRestore says why a restore did nothing.
+func nothingToRestore(job string, again bool) error {
+	if again {
+		return fail(exitNothing, "", "job %s removed nothing", job)
+	}
+	return fail(exitNothing, "--again restores it once more, which makes duplicates",
+		"everything that job %s removed was restored before", job)
 }
 
 // continueJob runs something that goes on from a journal, with progress and report.

@@ -93,6 +93,10 @@ func runReceive(ctx context.Context, a *app, opts receiveOptions, arg string) (e
 	if err != nil {
 		return err
 	}
+	if id.Sub != backends.Main && settle.Action == backends.Complete {
+		return fail(exitUsage, "dlq complete "+id.MainQueue().String()+" removes dead letters so that dlq jobs restore can bring them back",
+			"--complete would remove dead letters of %s without a journal", id)
+	}
 	b, err := a.existing(ctx)
 	if err != nil {
 		return err

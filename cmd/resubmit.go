@@ -65,12 +65,9 @@ func (d *destination) apply(spec *resubmit.Spec) error {
 	if d.to == "" {
 		return nil
 	}
-	to, err := entity(d.to)
+	to, err := recipient("--to", d.to)
 	if err != nil {
 		return err
-	}
-	if to.Sub != backends.Main {
-		return usagef("--to %q: nothing can be sent to a dead-letter queue", d.to)
 	}
 	spec.To = &to
 	return nil

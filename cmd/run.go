@@ -19,10 +19,10 @@ import (
 // Main runs the command line of the process and returns its exit code. corpus holds the
 // message bodies that demo makes its incident from.
 //
-// The first SIGINT or SIGTERM asks the command to stop: what is in flight is finished and
+// The first SIGINT, SIGTERM or SIGHUP asks the command to stop: what is in flight is finished and
 // locks are let go. The second ends the process at once; the journal then knows how far it came.
 func Main(corpus fs.FS) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return int(systemApp(corpus).main(ctx))
@@ -36,7 +36,11 @@ func (a *app) main(ctx context.Context) exitCode {
 	if code == exitDone {
 		return exitDone
 	}
-	for _, line := range textview.SanitiseLines(err.Error()) {
+	text := err.Error()
+	if code == exitInterrupted {
+		text = "interrupted" // rather than how each layer puts it
+	}
+	for _, line := range textview.SanitiseLines(text) {
 		fmt.Fprintln(a.err, a.paintErr(red, "dlq: ")+line)
 	}
 	if hint != "" {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,6 +46,20 @@ func entity(arg string) (backends.EntityID, error) {
 	id, err := backends.ParseEntityID(arg)
 	if err != nil {
 		return id, usagef("%w", err)
+	}
+	return id, nil
+}
+
+// recipient reads an entity that messages are to be sent to. what names the argument.
+func recipient(what, arg string) (backends.EntityID, error) {
+	id, err := entity(arg)
+	switch {
+	case err != nil:
+		return id, err
+	case id.Sub != backends.Main:
+		return id, usagef("%s %q: nothing can be sent to a dead-letter queue", what, arg)
+	case strings.Contains(id.Name, "/Subscriptions/"):
+		return id, fail(exitUsage, "local: has no topics; name a queue", "%s %q: nothing can be sent to a subscription", what, arg)
 	}
 	return id, nil
 }

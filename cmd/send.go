@@ -60,11 +60,11 @@ is written to standard output. On local: a queue that does not exist is made, wi
 }
 
 func runSend(ctx context.Context, a *app, opts sendOptions, arg string) error {
-	id, err := entity(arg)
+	id, err := recipient("ENTITY", arg)
 	if err != nil {
 		return err
 	}
-	m, err := opts.message(a)
+	m, err := opts.message(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (a *app) createQueue(ctx context.Context, b backends.Backend, id backends.E
 }
 
 // message builds what the flags describe.
-func (o *sendOptions) message(a *app) (*message.Message, error) {
+func (o *sendOptions) message(ctx context.Context, a *app) (*message.Message, error) {
 	m := &message.Message{ID: message.String(o.id)}
 	if o.id == "" {
 		m.ID = message.String(newUUID())
@@ -122,6 +122,8 @@ func (o *sendOptions) message(a *app) (*message.Message, error) {
 	switch {
 	case o.ttl < 0 || o.delay < 0:
 		return nil, usagef("--ttl and --delay cannot be negative")
+	case o.ttl > 0 && o.ttl < time.Millisecond:
+		return nil, usagef("--ttl %v: want at least a millisecond, the unit it is sent in", o.ttl)
 	case o.ttl > 0:
 		ttl := o.ttl.Truncate(time.Millisecond)
 		m.TTL = &ttl
@@ -130,7 +132,7 @@ func (o *sendOptions) message(a *app) (*message.Message, error) {
 		at := a.now().Add(o.delay).UTC()
 		m.ScheduledEnqueueTime = &at
 	}
-	body, err := o.readBody(a)
+	body, err := o.readBody(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (o *sendOptions) message(a *app) (*message.Message, error) {
 	return m, nil
 }
 
-func (o *sendOptions) readBody(a *app) ([]byte, error) {
+func (o *sendOptions) readBody(ctx context.Context, a *app) ([]byte, error) {
 	switch {
 	case o.hasBody && o.bodyFile != "":
 		return nil, usagef("--body and --body-file exclude each other")
@@ -149,7 +151,7 @@ func (o *sendOptions) readBody(a *app) ([]byte, error) {
 	case a.inTTY:
 		a.say("reading the body from the terminal; end it with Ctrl-D")
 	}
-	b, err := io.ReadAll(a.in)
+	b, err := io.ReadAll(untilDone(ctx, a.in))
 	if err != nil {
 		return nil, fmt.Errorf("read the body from standard input: %w", err)
 	}

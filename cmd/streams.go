@@ -109,6 +109,18 @@ func (s *streams) confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
+// untilDone reads in until ctx is done, and then fails with its error. A read that blocks is
+// left behind and ends with the process.
+func untilDone(ctx context.Context, in io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+	return r
+}
+
 // The colours of the commands: the terminal's own, by number, so that its theme decides.
 const (
 	bold   = "\x1b[1m"
