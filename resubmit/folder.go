@@ -54,6 +54,15 @@ func jobID(at time.Time) string {
 	return string(id[:])
 }
 
+// jobTime returns the time that an id was made of.
+func jobTime(id string) time.Time {
+	var ms int64
+	for i := range len(id) {
+		ms = ms<<5 | int64(strings.IndexByte(jobIDDigits, id[i]))
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
 func validJobID(s string) bool {
 	return len(s) == jobIDLen && strings.Trim(s, jobIDDigits) == ""
 }

@@ -24,7 +24,7 @@ const (
 	Partly      State = "partly"      // ended; some are skipped, failed, uncertain or lost
 	Cancelled   State = "cancelled"   // ended by Cancel
 	Interrupted State = "interrupted" // ended in order, by Ctrl-C or an error
-	CutOff      State = "cut off"     // the process died
+	CutOff      State = "cut off"     // the process died, perhaps before it began
 	Damaged     State = "damaged"     // the journal cannot be read
 )
 
@@ -98,6 +98,7 @@ type JobInfo struct {
 	Skipped   int64
 	Failed    int64
 	Uncertain int64
+	Lost      int64
 	Err       string // why it is Damaged, or what ended it early
 }
 
@@ -196,6 +197,9 @@ func (j *Journals) read(id string) (*Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
+	if l.header.ID == "" { // died, or is, at the first write
+		l.header.ID, l.header.Planned, l.updated = id, jobTime(id), jobTime(id)
+	}
 	report := l.report(running)
 	return &Job{JobInfo: l.info(report, owner), Report: report, ledger: l}, nil
 }
@@ -206,7 +210,7 @@ func (l *ledger) info(r Report, o owner) JobInfo {
 		ID: h.ID, Kind: h.Kind, State: r.State, Conn: h.Conn, From: h.From, To: h.To,
 		Selection: h.Selection.String(), Command: h.Command, Started: h.Planned, Updated: l.updated,
 		Restores: h.Restores, Matched: r.Matched, Done: r.Done, Left: r.Left,
-		Skipped: int64(len(r.Skipped)), Failed: int64(len(r.Failed)), Uncertain: int64(len(r.Uncertain)), Err: r.Stopped,
+		Skipped: int64(len(r.Skipped)), Failed: int64(len(r.Failed)), Uncertain: int64(len(r.Uncertain)), Lost: r.Lost, Err: r.Stopped,
 	}
 	if r.State == Running {
 		info.PID = o.PID

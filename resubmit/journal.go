@@ -36,6 +36,9 @@ const (
 // errDamaged is wrapped by the errors of a journal that must not be continued.
 var errDamaged = errors.New("journal is damaged")
 
+// errTooShort: the process died before the head of the journal was on disk.
+var errTooShort = errors.New("journal has no head")
+
 func checksum(salt uint32, b []byte) uint32 {
 	return crc32.Update(salt, crc32.MakeTable(crc32.Castagnoli), b)
 }
@@ -161,7 +164,10 @@ func newJournalReader(r io.ReaderAt, size int64) (*journalReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if head == nil || string(head[:len(journalMagic)]) != journalMagic {
+	if head == nil {
+		return nil, errTooShort
+	}
+	if string(head[:len(journalMagic)]) != journalMagic {
 		return nil, fmt.Errorf("%w: it does not begin like one", errDamaged)
 	}
 	j.salt = binary.LittleEndian.Uint32(head[len(journalMagic):])
@@ -232,6 +238,13 @@ func (j *journalReader) head(off int64) (n int, sum uint32, err error) {
 		return -1, 0, nil
 	}
 	return int(length), binary.LittleEndian.Uint32(h[4:]), nil
+}
+
+// endsInFirst reports whether the file ends before its first record does, by what is there of
+// that. If it goes on, it is the head that is damaged, which no other record can show.
+func (j *journalReader) endsInFirst() bool {
+	h, err := j.read(int64(journalHead), recordHead)
+	return err == nil && (h == nil || int64(journalHead+recordHead)+int64(binary.LittleEndian.Uint32(h)) > j.size)
 }
 
 // torn judges what begins at off and is not a sound record: io.EOF for the end of the file and

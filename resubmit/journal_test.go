@@ -116,8 +116,10 @@ func TestJournalTornTail(t *testing.T) {
 			image := append(bytes.Clone(b[:cut]), tail...)
 			l, _, end, err := readLedger(bytes.NewReader(image), int64(len(image)), true)
 			if int64(cut) < ends[0] {
-				if !errors.Is(err, errDamaged) {
-					t.Fatalf("cut at %d, before the header ends: %v, want damaged", cut, err)
+				// Garbage in place of the header cannot be told from a damaged one.
+				damaged := errors.Is(err, errDamaged) && len(tail) > 0
+				if !damaged && (err != nil || l.begun || len(l.items) > 0) {
+					t.Fatalf("cut at %d with a tail of %d bytes, before the header ends: %v", cut, len(tail), err)
 				}
 				continue
 			}
@@ -341,7 +343,7 @@ func TestJobLookup(t *testing.T) {
 	if err := f.env.Journals.Cancel(ids[0]); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("cancelling a finished job: %v", err)
 	}
-	if err := os.Truncate(f.env.Journals.path(ids[0], journalFile), 5); err != nil {
+	if err := os.WriteFile(f.env.Journals.path(ids[0], journalFile), []byte("this is no journal"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if list, err = f.env.Journals.List(); err != nil || list[2].State != Damaged || list[2].Err == "" {

@@ -114,9 +114,13 @@ func (l *ledger) halfSent() bool {
 }
 
 // readLedger reads a journal up to its sound end, which it returns. The originals of messages
-// are read and checked only if whole is set; else they are stepped over.
+// are read and checked only if whole is set; else they are stepped over. A process that died while it
+// wrote the plan leaves a ledger that is not begun, at worst an empty one.
 func readLedger(r io.ReaderAt, size int64, whole bool) (l *ledger, salt uint32, end int64, err error) {
 	j, err := newJournalReader(r, size)
+	if errors.Is(err, errTooShort) {
+		return newLedger(), 0, 0, nil
+	}
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -137,7 +141,7 @@ func readLedger(r io.ReaderAt, size int64, whole bool) (l *ledger, salt uint32, 
 			return nil, 0, 0, err
 		}
 	}
-	if l.header.ID == "" {
+	if l.header.ID == "" && !j.endsInFirst() {
 		return nil, 0, 0, fmt.Errorf("%w: it has no header", errDamaged)
 	}
 	return l, j.salt, j.off, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -169,8 +170,11 @@ func (p *Plan) compile() (err error) {
 	if p.Spec.Kind != Resubmit && (p.Spec.To != nil || !p.Spec.Edits.Empty() || p.Spec.Copy || p.Spec.Edited != nil) {
 		return fmt.Errorf("%s neither sends nor changes messages", p.Spec.Kind)
 	}
-	if p.Spec.Rate < 0 || p.Spec.Concurrency < 0 || p.Spec.Max < 0 || p.Spec.Delay < 0 {
-		return errors.New("rate, concurrency, max and delay cannot be below 0")
+	if !(p.Spec.Rate >= 0) || math.IsInf(p.Spec.Rate, 1) { // not a number is not below 0 either
+		return fmt.Errorf("rate %v is no number of messages a second", p.Spec.Rate)
+	}
+	if p.Spec.Concurrency < 0 || p.Spec.Max < 0 || p.Spec.Delay < 0 {
+		return errors.New("concurrency, max and delay cannot be below 0")
 	}
 	if p.query, err = p.Spec.Selection.Compile(p.at); err != nil {
 		return err

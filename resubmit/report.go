@@ -38,7 +38,7 @@ type Report struct {
 	State   State
 	Matched int64
 	Done    int64
-	Left    int64  // not tried: still where they were
+	Left    int64  // not tried, or moved in one step whose outcome Resume finds out: never in two places
 	Skipped []Item // left alone for a reason: gone, changed, an edit does not apply, refused by the destination
 	Failed  []Item // tried in vain: still where they were; Resume tries them again
 	// Uncertain are possibly twice: sent or maybe sent, and not certainly removed at the source.
@@ -130,6 +130,9 @@ func names(items []Item) string {
 	return b.String() + ")"
 }
 
+// neverBegun is why a job stopped whose plan is not whole.
+const neverBegun = "the death of the process while it wrote the plan: never begun, no message was touched"
+
 // Reasons for items whose journal ends before their outcome.
 const (
 	reasonSent    = "sent, but the original was not removed yet; dlq jobs resume removes it"
@@ -149,6 +152,13 @@ func (l *ledger) report(running bool) Report {
 		Job: h.ID, Kind: h.Kind, Copy: h.Copy, From: h.From, Matched: h.Matched, Destinations: h.Destinations,
 		Backup: h.Backup, Restores: h.Restores,
 	}
+	if !l.begun {
+		r.Left = r.Matched
+		if l.judge(&r, running); !running {
+			r.Stopped = neverBegun
+		}
+		return r
+	}
 	missing := map[int]bool{}
 	if l.end != nil {
 		r.Newcomers, r.Checked, r.Created, r.Stopped = l.end.Newcomers, l.end.Checked, l.end.Created, l.end.Stopped
@@ -164,7 +174,7 @@ func (l *ledger) report(running bool) Report {
 			r.LostItems = append(r.LostItems, named)
 		case it.state == done:
 			r.Done++
-		case it.state == planned, running && (it.state == intent || it.state == sent):
+		case it.state == planned, it.state == intent && it.atomic, running && (it.state == intent || it.state == sent):
 			r.Left++
 		case it.state == skipped:
 			r.Skipped = append(r.Skipped, named)

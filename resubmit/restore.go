@@ -94,10 +94,12 @@ func runRestore(ctx context.Context, env Env, job *openJob, back *returner, prog
 func restorable(env Env, old *openJob, again bool) ([]item, error) {
 	h := old.ledger.header
 	switch {
+	case !old.ledger.begun:
+		return nil, fmt.Errorf("%w: job %s was never begun and removed nothing", ErrRefused, old.id)
 	case h.Conn != env.Conn:
 		return nil, fmt.Errorf("%w: job %s belongs to connection %s; name it with --conn", ErrRefused, h.ID, h.Conn)
-	case h.Copy || h.Kind == Restoring || !old.ledger.begun:
-		return nil, fmt.Errorf("%w: job %s removed nothing", ErrRefused, old.id)
+	case h.Copy || h.Kind == Restoring:
+		return nil, fmt.Errorf("%w: job %s removed nothing", ErrRefused, h.ID)
 	case old.ledger.end == nil || old.ledger.counts[intent]+old.ledger.counts[sent] > 0:
 		return nil, fmt.Errorf("%w: job %s was cut off, and what became of some messages is open; first: dlq jobs resume %s", ErrRefused, h.ID, h.ID)
 	case h.Kind == Resubmit && !again:

@@ -28,6 +28,9 @@ func Resume(ctx context.Context, env Env, id string, progress func(Progress)) (R
 	if err != nil {
 		return Report{}, err
 	}
+	if r := job.ledger.report(false); r.State == Finished {
+		return r, job.release()
+	}
 	crashed, err := job.takeOver(env)
 	if err != nil {
 		return Report{}, errors.Join(err, job.release())
@@ -38,11 +41,19 @@ func Resume(ctx context.Context, env Env, id string, progress func(Progress)) (R
 	return runJob(ctx, env, job, nil, progress, crashed)
 }
 
+// after returns text with what leads to it; nothing if there is none.
+func after(lead, text string) string {
+	if text == "" {
+		return ""
+	}
+	return lead + text
+}
+
 // takeOver prepares a job of another process for going on. crashed: that process died.
 func (job *openJob) takeOver(env Env) (crashed bool, err error) {
 	l := job.ledger
 	if !l.begun {
-		return false, fmt.Errorf("job %s died before it touched a message; run its command again: %s", job.id, l.header.Command)
+		return false, fmt.Errorf("job %s died before it touched a message; run its command again%s", job.id, after(": ", l.header.Command))
 	}
 	if l.header.Conn != env.Conn {
 		return false, fmt.Errorf("%w: job %s belongs to connection %s; name it with --conn", ErrRefused, job.id, l.header.Conn)

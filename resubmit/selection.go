@@ -181,7 +181,7 @@ func ParseAge(s string) (time.Duration, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(rest[:i], 64)
-		if err != nil || n < 0 || n*float64(unit.of) > float64(1<<62) {
+		if err != nil || !(n >= 0) || n*float64(unit.of) > float64(1<<61) { // "nan" is a number too
 			return 0, fmt.Errorf("%q is no age; write 90s, 15m, 2h or 3d", s)
 		}
 		total += time.Duration(n * float64(unit.of))
@@ -193,6 +193,9 @@ func ParseAge(s string) (time.Duration, error) {
 			return 0, fmt.Errorf("%q is no age; write 90s, 15m, 2h or 3d", s)
 		}
 		total += d
+	}
+	if total < 0 { // it went over the top
+		return 0, fmt.Errorf("%q is too long an age", s)
 	}
 	return total, nil
 }

@@ -123,7 +123,7 @@ func TestSelectionErrors(t *testing.T) {
 			t.Errorf("age %q: %v, %v; want %v", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"", "3", "d", "-1d", "1d-2h", "1e99d", "tomorrow"} {
+	for _, s := range []string{"", "3", "d", "-1d", "1d-2h", "1e99d", "tomorrow", "nand", "nanw", "infd", "15000w15000w", "30000d2562000h"} {
 		if d, err := ParseAge(s); err == nil {
 			t.Errorf("age %q: %v", s, d)
 		}

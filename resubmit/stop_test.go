@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -200,6 +201,18 @@ func TestRate(t *testing.T) {
 	r.pace()
 	if r.limiter.Limit() != rate.Inf || r.batchMax != maxBatch {
 		t.Errorf("without a rate: %v, batches of %d", r.limiter.Limit(), r.batchMax)
+	}
+}
+
+// TestRateIsANumber: what is no bound is refused before anything is read.
+func TestRateIsANumber(t *testing.T) {
+	f := newFixture(t)
+	f.bury(1)
+	for _, perSecond := range []float64{-1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		spec := Spec{Kind: Resubmit, From: dead, Selection: Selection{All: true}, Rate: perSecond}
+		if _, err := NewPlan(f.ctx, f.env, spec); err == nil {
+			t.Errorf("a plan at %v messages a second", perSecond)
+		}
 	}
 }
 
