@@ -147,6 +147,9 @@ func (t *Transform) editBody(m *message.Message) ([]byte, error) {
 		return nil, errors.New("the jq program gives no result for this body; it has to give one")
 	}
 	if err, bad := out.(error); bad {
+		if ctx.Err() != nil {
+			err = errJQTime
+		}
 		return nil, fmt.Errorf("jq: %w", err)
 	}
 	if _, again := results.Next(); again {

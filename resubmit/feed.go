@@ -161,7 +161,9 @@ func (r *run) sweep(todo []int, seqs []int64) (unmet []int, err error) {
 		}
 		return nil
 	})
-	if relErr := lease.Release(r.work); err == nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.work), releaseTime) // also when the batches were given up
+	defer cancel()
+	if relErr := lease.Release(ctx); err == nil {
 		err = relErr
 	}
 	for i := range wanted {
@@ -266,7 +268,7 @@ func (r *run) unmet(indexes []int, waited bool) error {
 		case present:
 			err = r.note(recFailed, i, "held by another receiver; try again with: dlq jobs resume "+r.job.id)
 		case r.peeker == nil && (s == planned || s == failed):
-			err = r.note(recSkipped, i, "not met: gone, or held by another receiver")
+			err = r.note(recFailed, i, "not met: gone, or held by another receiver; dlq jobs resume "+r.job.id+" looks again")
 		case s == uncertain && (waited || r.peeker != nil):
 			// It was sent, and the original is gone: the completion that seemed to fail, or that
 			// a dead process could not note, has worked.

@@ -31,13 +31,17 @@ type Query struct {
 
 	unjudged struct {
 		sync.Mutex
-		n     int64
-		first error
+		n      int64
+		first  error
+		gaveUp error // ends all sweeps
 	}
 }
 
 // jqTime bounds one run of a --jq program: a program that loops must not hang a sweep.
 const jqTime = time.Second
+
+// errJQTime ends a whole selection: each further message would cost as much again.
+var errJQTime = fmt.Errorf("the jq program took longer than %v", jqTime)
 
 // Selection returns the text that the query was compiled from, with relative times replaced by the
 // instants they were frozen to: compiled again later it gives the same query.
@@ -104,6 +108,7 @@ func (q *Query) matchWords(m *message.Message, body *bodyView) bool {
 	fields := []string{
 		strings.ToLower(m.DeadLetterReason()), strings.ToLower(m.DeadLetterDescription()),
 		strings.ToLower(message.FormatValue(m.ID)), strings.ToLower(message.Str(m.Subject)),
+		strings.ToLower(exceptionOf(m)),
 	}
 	for _, word := range q.words {
 		found := slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, word) })
@@ -124,6 +129,9 @@ func matchJQ(code *gojq.Code, body *bodyView) (bool, error) {
 	defer cancel()
 	result, ok := code.RunWithContext(ctx, v).Next()
 	if err, bad := result.(error); bad {
+		if ctx.Err() != nil {
+			err = errJQTime
+		}
 		return false, fmt.Errorf("jq: %w", err)
 	}
 	return ok && result != nil && result != false, nil
@@ -136,24 +144,37 @@ func (q *Query) Unjudged() (n int64, first error) {
 	return q.unjudged.n, q.unjudged.first
 }
 
-// judge is Match for a sweep: it counts what cannot be judged and goes on.
+// judge is Match for a sweep: it counts what cannot be judged and goes on, unless that took too long.
 func (q *Query) judge(m *message.Message) bool {
+	if q.gaveUp() != nil {
+		return false
+	}
 	ok, err := q.Match(m)
 	if err != nil {
 		q.unjudged.Lock()
 		if q.unjudged.n++; q.unjudged.first == nil {
 			q.unjudged.first = fmt.Errorf("seq %d: %w", m.Broker.SequenceNumber, err)
 		}
+		if errors.Is(err, errJQTime) {
+			q.unjudged.gaveUp = fmt.Errorf("seq %d: %w", m.Broker.SequenceNumber, err)
+		}
 		q.unjudged.Unlock()
 	}
 	return ok
+}
+
+// gaveUp returns why nothing more is judged, or nil.
+func (q *Query) gaveUp() error {
+	q.unjudged.Lock()
+	defer q.unjudged.Unlock()
+	return q.unjudged.gaveUp
 }
 
 // Select yields the selected messages of id with their bodies, in the order of the entity,
 // at most [Selection.Limit]. It holds one page at a time in memory. Where the backend can peek
 // it has no side effects; where it cannot (SQS), it leases: messages are hidden meanwhile and
 // their receive count rises, so ask before. Breaking out releases what is held. It yields
-// (nil, err) once and stops.
+// (nil, err) once and stops, also when a --jq program runs for too long.
 func (q *Query) Select(ctx context.Context, b backends.Backend, id backends.EntityID) iter.Seq2[*message.Message, error] {
 	return q.selectFrom(ctx, b, id, false)
 }
@@ -173,12 +194,18 @@ func (q *Query) selectFrom(ctx context.Context, b backends.Backend, id backends.
 		n := 0
 		for m, err := range all {
 			if peeks && err == nil && !q.judge(m) {
+				if q.gaveUp() != nil {
+					break
+				}
 				continue
 			}
 			n++
 			if !yield(m, err) || err != nil || n == q.selection.Limit {
 				return
 			}
+		}
+		if err := q.gaveUp(); err != nil {
+			yield(nil, err)
 		}
 	}
 }

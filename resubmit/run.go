@@ -21,6 +21,7 @@ const (
 	maxBatch           = 50      // messages: what one Service Bus transaction carries safely
 	maxBatchBytes      = 4 << 20 // of bodies, unless one message alone is larger
 	stopGrace          = 10 * time.Second
+	releaseTime        = 5 * time.Second // for letting go of locks
 	cancelPoll         = 100 * time.Millisecond
 	plannedPerRecord   = 512
 	defaultLockTime    = time.Minute // of an entity that does not tell

@@ -264,13 +264,19 @@ func TestStaleItemsAreSkippedAndNamed(t *testing.T) {
 				f.Fatal(err)
 			}
 			f.accounted(r)
-			if r.Done != 18 || len(r.Skipped) != 2 || r.State != Partly {
-				f.Fatalf("%s, state %s; want 18 moved, 2 skipped, partly", r.Summary(), r.State)
+			left := slices.Concat(r.Skipped, r.Failed)
+			slices.SortFunc(left, func(a, b Item) int { return strings.Compare(a.ID, b.ID) })
+			if r.Done != 18 || len(left) != 2 || r.State != Partly {
+				f.Fatalf("%s, state %s; want 18 moved, 2 named, partly", r.Summary(), r.State)
 			}
-			if got := r.Skipped[0]; got.ID != "id-3" || got.Seq != gone.Broker.SequenceNumber {
+			// A backend that only leases cannot tell gone from held: it fails, and a resume looks again.
+			if len(r.Failed) != 0 && way.name == "atomic move" {
+				f.Errorf("%s; want none failed", r.Summary())
+			}
+			if got := left[0]; got.ID != "id-3" || got.Seq != gone.Broker.SequenceNumber {
 				f.Errorf("the first one skipped is %+v, want id-3", got)
 			}
-			if got := r.Skipped[1]; got.ID != "id-7" || !strings.Contains(got.Reason, "changed") {
+			if got := left[1]; got.ID != "id-7" || !strings.Contains(got.Reason, "changed") {
 				f.Errorf("the second one skipped is %+v, want id-7, changed", got)
 			}
 			f.holds(dead, 1)

@@ -16,7 +16,7 @@ import (
 // see [Selection.Empty].
 type Selection struct {
 	Where  string `json:",omitempty"` // Service Bus SQL filter with the names of sqlfilter.SelectionNames
-	Text   string `json:",omitempty"` // words, each of which must occur in body, reason, description, id or subject, without case
+	Text   string `json:",omitempty"` // words, each of which must occur in body, reason, description, exception headers, id or subject, without case
 	Reason string `json:",omitempty"` // dead-letter reason: exact or a LIKE pattern, without case
 	JQ     string `json:",omitempty"` // keep messages whose JSON body makes it true
 	Group  string `json:",omitempty"` // ID of a Signature

@@ -374,3 +374,45 @@ func TestPreview(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestEndlessJQ: a program that does not end costs its time once, not for every message.
+func TestEndlessJQ(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			f := way.fixture(t)
+			f.buryAll(slices.Repeat([]*message.Message{{Body: message.DataBody([]byte("{}"))}}, 20)...)
+			q, err := (Selection{JQ: "last(repeat(1))"}).Compile(noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			var errs []error
+			for m, err := range q.Select(f.ctx, f.env.Backend, dead) {
+				if errs = append(errs, err); err == nil {
+					t.Errorf("it selects %v", m)
+				}
+			}
+			if len(errs) != 1 || !errors.Is(errs[0], errJQTime) || !strings.HasSuffix(errs[0].Error(), "the jq program took longer than 1s") {
+				t.Errorf("the errors are %v", errs)
+			}
+			if n, _ := q.Unjudged(); n != 1 {
+				t.Errorf("%d messages were tried, in %v", n, time.Since(began))
+			}
+		})
+	}
+}
+
+func TestTextFindsExceptions(t *testing.T) {
+	m := selectable()
+	m.Properties.Set("NServiceBus.ExceptionInfo.ExceptionType", message.String("System.TimeoutException"))
+	m.Properties.Set("NServiceBus.ExceptionInfo.Message", message.String("no answer from ledger-db"))
+	for text, want := range map[string]bool{"timeoutexception LEDGER-DB": true, `"no answer" card`: true, "ledger-dc": false} {
+		q, err := (Selection{Text: text}).Compile(noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.Match(m); got != want || err != nil {
+			t.Errorf("text %q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
