@@ -314,6 +314,69 @@ func TestInterruptedQuestion(t *testing.T) {
 	}
 }
 
+// TestInterruptedStdin: Ctrl-C while a message or a file is read from a terminal or a pipe.
+func TestInterruptedStdin(t *testing.T) {
+	for _, line := range []string{"send orders", "import - --to orders"} {
+		w := newWorld(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		in, open := io.Pipe()
+		w.in = readCalls{in, cancel}
+		r := w.runIn(ctx, strings.Fields(line)...)
+		if r.code != exitInterrupted || r.err != "dlq: interrupted\n" {
+			t.Errorf("dlq %s: exit code %d: %s", line, r.code, r.err)
+		}
+		open.Close()
+	}
+}
+
+// TestCSVNeedsAPipe: its texts are as they are, and it has no escapes for a terminal.
+func TestCSVNeedsAPipe(t *testing.T) {
+	w := newWorld(t)
+	w.deadLetters("orders", "Broken\rFine", "", text("order-1", "{}"))
+	w.terminal = true
+	r := w.run("export", "orders", "-f", "csv")
+	if r.code != exitRefused || r.out != "" || !strings.Contains(r.err, "--out") {
+		t.Errorf("exit code %d: %q %q", r.code, r.out, r.err)
+	}
+	w.terminal = false
+	if w.must("export", "orders", "-f", "csv", "--out", "-") != w.must("export", "orders", "-f", "csv") {
+		t.Error("--out - is not standard output")
+	}
+}
+
+// TestImportGoesOnPastRefusals: one message that no queue takes costs the others of its batch
+// nothing, and each refused one is named by its place in the file.
+func TestImportGoesOnPastRefusals(t *testing.T) {
+	w := newWorld(t)
+	w.queue("orders")
+	w.stdin = `{"messageId":"a","body":"x"}
+{"messageId":true,"body":"x"}
+{"messageId":"b","body":"x"}
+{"messageId":"d","correlationId":true,"body":"x"}
+{"messageId":"c","body":"x"}
+`
+	r := w.run("import", "-", "--to", "orders")
+	if r.code != exitPartly {
+		t.Errorf("exit code %d", r.code)
+	}
+	for _, want := range []string{"message 2 of the file was not sent", "message 4 of the file was not sent", "3 messages sent to orders", "2 messages of 5 refused"} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("%q is not said:\n%s", want, r.err)
+		}
+	}
+	if n := strings.Count(w.must("peek", "orders", "--active", "-o", "jsonl"), "\n"); n != 3 {
+		t.Errorf("%d messages arrived", n)
+	}
+}
+
+// TestCommandLineIsWords: what the journal says can be pasted into a shell.
+func TestCommandLineIsWords(t *testing.T) {
+	a := &app{args: []string{"resubmit", "orders", "--where", "tenant = 'a b'", ""}}
+	if got, want := a.commandLine(), `dlq resubmit orders --where 'tenant = '\''a b'\''' ''`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // readCalls calls a function when it is first read from, and then reads on.
 type readCalls struct {
 	io.Reader

@@ -91,7 +91,10 @@ func (a *app) editMessage(ctx context.Context, m *message.Message) (*message.Mes
 	}
 	err = a.runEditor(ctx, file.Name())
 	doc, readErr := os.ReadFile(file.Name())
-	if err = errors.Join(err, readErr); err != nil && bytes.Equal(doc, written) {
+	if readErr != nil {
+		return nil, errors.Join(err, readErr)
+	}
+	if err != nil && bytes.Equal(doc, written) {
 		return nil, errors.Join(err, os.Remove(file.Name()))
 	}
 	var edited *message.Message

@@ -58,7 +58,7 @@ func newExportCommand(a *app) *cobra.Command {
 forms are exact: dlq import sends them again equal in every byte and type. A file is readable by
 its owner alone, and appears only when it is complete and on disk.`,
 		effects: "none: no lock is taken and no delivery is counted",
-		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
+		exits:   []exitCode{exitFailed, exitUsage, exitRefused, exitNothing},
 		example: "dlq export orders --out orders.jsonl\ndlq export orders --since 1d -f csv > orders.csv",
 	}, exactly("ENTITY"), func(c *cobra.Command, args []string) error {
 		return runExport(c.Context(), a, opts, c.Flags(), args[0])

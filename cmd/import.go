@@ -40,8 +40,10 @@ func runImport(ctx context.Context, a *app, name, to string) error {
 	if err != nil {
 		return err
 	}
-	in := untilDone(ctx, a.in)
-	if name != "-" {
+	var in io.Reader
+	if name == "-" {
+		in = untilDone(ctx, a.in)
+	} else {
 		file, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
 			return usagef("%w", err)
