@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -382,53 +381,6 @@ func TestLeasedByAnother(t *testing.T) {
 	}
 }
 
-func TestRestoreAfterCrash(t *testing.T) {
-	for at := 1; ; at++ {
-		died := false
-		for _, after := range []bool{false, true} {
-			f := newFixture(t)
-			f.bury(crashMessages)
-			removed := f.run(Spec{Kind: Complete})
-			c := &crasher{at: at, after: after}
-			f.env.Backend = crashAll{backends.Decorator{Backend: f.local}, c}
-			image := f.dieWith(c, 1)
-			r, _ := Restore(f.ctx, f.env, removed.Job, RestoreOptions{}, nil)
-			if !c.isDead() {
-				continue
-			}
-			died = true
-			image.restore(t)
-			f.env.Backend = f.local
-			if _, err := Restore(f.ctx, f.env, removed.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
-				t.Errorf("restored anew while another restore is cut off: %v", err)
-			}
-			r, err := Resume(f.ctx, f.env, r.Job, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f.accounted(r)
-			there := countIDs(f.peek(dead))
-			for id, n := range countIDs(f.peek(orders)) {
-				there[id] += n
-			}
-			named := namesOf(r.Uncertain)
-			for i := range crashMessages {
-				id := fmt.Sprint("id-", i)
-				switch n := there[id]; {
-				case n > 1, n == 0 && !slices.Contains(named, id):
-					t.Errorf("call %d, after %v: %s is there %d times: %s", at, after, id, n, r.Summary())
-				}
-			}
-		}
-		if !died {
-			if at < 3 {
-				t.Errorf("only %d calls were reached", at-1)
-			}
-			return
-		}
-	}
-}
-
 // deferrable can do what Service Bus can: browse, lease, and receive deferred messages.
 type deferrable struct {
 	backends.Backend
@@ -494,54 +446,65 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRestoreOfOtherKinds: what was purged comes back too, unless the job kept nothing, and what was
-// moved only when asked for.
-func TestRestoreOfOtherKinds(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		spec Spec
-		opts RestoreOptions
-		back int64  // -1: refused
-		why  string // in the refusal
-	}{
-		{"moved", Spec{}, RestoreOptions{}, -1, "moved to orders, not removed"},
-		{"moved, put back all the same", Spec{}, RestoreOptions{Again: true}, 4, ""},
-		{"copied", Spec{Copy: true}, RestoreOptions{}, -1, "removed nothing"},
-		{"copied, put back all the same", Spec{Copy: true}, RestoreOptions{Again: true}, -1, "removed nothing"},
-		{"purged", Spec{Kind: Purge}, RestoreOptions{}, 4, ""},
-		{"purged after a backup", Spec{Kind: Purge, Backup: "backup.jsonl"}, RestoreOptions{}, -1, "backup.jsonl"},
-		{"purged without", Spec{Kind: Purge, Discard: true}, RestoreOptions{}, -1, "keep nothing"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t)
-			f.bury(4)
-			r := f.run(c.spec)
-			before := len(f.peek(dead))
-			back, err := Restore(f.ctx, f.env, r.Job, c.opts, nil)
-			if refused := errors.Is(err, ErrRefused); refused != (c.back < 0) || !refused && (err != nil || back.Done != c.back) {
-				t.Errorf("%s, %v", back.Summary(), err)
-			} else if refused && !strings.Contains(err.Error(), c.why) {
-				t.Errorf("refused with %v; want it to say %q", err, c.why)
-			}
-			f.holds(dead, before+int(max(c.back, 0)))
-			if _, err := Restore(f.ctx, Env{Backend: f.local, Journals: f.env.Journals, Conn: "local:other"}, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
-				t.Errorf("on another connection: %v", err)
-			}
-		})
-	}
+// abandoning gives the batches in flight up, as the end of the grace does, and keeps what Release is given.
+type abandoning struct {
+	backends.Backend
+	abandon  func()
+	released error
 }
 
-// TestRestoreNeedsADestination where dead letters cannot be put back.
-func TestRestoreNeedsADestination(t *testing.T) {
-	f := newFixture(t).leaseOnly()
-	f.bury(2)
-	r := f.run(Spec{Kind: Complete})
-	if _, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) {
-		t.Errorf("without a destination: %v", err)
+func (b *abandoning) Send(context.Context, backends.EntityID, []*message.Message) error {
+	b.abandon()
+	return context.Canceled
+}
+
+func (b *abandoning) Lease(ctx context.Context, id backends.EntityID, o backends.LeaseOptions) (backends.Lease, error) {
+	l, err := b.Backend.Lease(ctx, id, o)
+	return abandonedLease{l, b}, err
+}
+
+type abandonedLease struct {
+	backends.Lease
+	b *abandoning
+}
+
+func (l abandonedLease) Release(ctx context.Context) error {
+	if l.b.released = ctx.Err(); l.b.released != nil {
+		return l.b.released
 	}
-	back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{To: &orders}, nil)
-	if err != nil || back.Done != 2 {
-		t.Errorf("%s, %v", back.Summary(), err)
+	return l.Lease.Release(ctx)
+}
+
+// TestLocksAreReleased also when the batches in flight were given up.
+func TestLocksAreReleased(t *testing.T) {
+	f := newFixture(t)
+	f.bury(3)
+	b := &abandoning{Backend: f.local, released: errors.New("not released")}
+	f.env.Backend = b
+	p := f.plan(Spec{})
+	job, err := f.env.Journals.create(p.at, "")
+	if err == nil {
+		err = job.begin(f.env, p)
 	}
-	f.holds(orders, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRun(f.ctx, f.env, job, nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	b.abandon = r.abandon
+	if err := r.all(); err != nil {
+		r.fail(err)
+	}
+	if _, err := r.finish(); !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ends with %v", err)
+	}
+	if b.released != nil {
+		t.Errorf("Release was given a context that is over: %v", b.released)
+	}
+	if n := f.sweep(dead); n != 3 {
+		t.Errorf("%d are free, want 3", n)
+	}
 }
