@@ -60,6 +60,7 @@ type jobRow struct {
 	Skipped   int64          `json:"skipped"`
 	Failed    int64          `json:"failed"`
 	Uncertain int64          `json:"uncertain"`
+	Lost      int64          `json:"lost"`
 	Err       string         `json:"error,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func newJobRow(j resubmit.JobInfo) jobRow {
 		ID: j.ID, Kind: j.Kind, State: j.State, Entity: j.From.String(), Selection: j.Selection,
 		Conn: j.Conn, Command: j.Command, Started: moment(j.Started), Updated: moment(j.Updated), PID: j.PID,
 		Matched: j.Matched, Done: j.Done, Left: j.Left, Skipped: j.Skipped, Failed: j.Failed,
-		Uncertain: j.Uncertain, Err: j.Err,
+		Uncertain: j.Uncertain, Lost: j.Lost, Err: j.Err,
 	}
 	if j.To != nil {
 		row.To = j.To.String()
@@ -106,7 +107,7 @@ func (a *app) jobColumns() []column[resubmit.JobInfo] {
 		number("MATCHED", func(j resubmit.JobInfo) int64 { return j.Matched }),
 		number("DONE", func(j resubmit.JobInfo) int64 { return j.Done }),
 		number("LEFT", func(j resubmit.JobInfo) int64 { return j.Left }),
-		number("ODD", func(j resubmit.JobInfo) int64 { return j.Skipped + j.Failed + j.Uncertain }),
+		number("ODD", func(j resubmit.JobInfo) int64 { return j.Skipped + j.Failed + j.Uncertain + j.Lost }),
 		{title: "ENTITY", cell: func(j resubmit.JobInfo) string { return j.From.String() }},
 		{title: "SELECTION", cell: func(j resubmit.JobInfo) string { return j.Selection }},
 	}
@@ -220,7 +221,8 @@ func newJobsRestoreCommand(a *app) *cobra.Command {
 		use:   "restore ID",
 		short: "put back what a job removed",
 		long: `Put back what a job removed, from the originals in its journal: into the entity that they were
-removed from, or into --to. It is a job of its own.`,
+removed from, or into --to. It is a job of its own. What a resubmit moved is not missing, so that is
+refused without --again.`,
 		effects: "sends the removed messages again",
 		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitRefused, exitNothing},
 	}, exactly("ID"), func(c *cobra.Command, args []string) error {
@@ -241,7 +243,7 @@ removed from, or into --to. It is a job of its own.`,
 		})
 	})
 	c.Flags().StringVar(&to, "to", "", "put them into this `ENTITY`")
-	c.Flags().BoolVar(&again, "again", false, "also what was restored before, which makes duplicates")
+	c.Flags().BoolVar(&again, "again", false, "also what was restored or sent on before, which makes duplicates")
 	return c
 }
 

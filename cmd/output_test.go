@@ -56,7 +56,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{entityRow{}, "active asOf deadLetter deferred kind name oldest scheduled source transferDeadLetter"},
 		{groupRow{}, "count detail first id last reason sampleId sampleSeq"},
-		{jobRow{}, "command conn done entity failed id kind left matched selection skipped started state uncertain updated"},
+		{jobRow{}, "command conn done entity failed id kind left lost matched selection skipped started state uncertain updated"},
 		{itemRow{}, "id seq state"},
 	}
 	for _, tt := range tests {
