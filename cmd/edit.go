@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,48 +101,13 @@ func (a *app) editMessage(ctx context.Context, m *message.Message) (*message.Mes
 		edited, err = resubmit.ParseDocument(m, doc)
 	}
 	if err == nil {
-		err = lostEdits(m, edited)
+		err = resubmit.LostEdits(m, edited)
 	}
 	if err != nil {
 		code, _ := outcome(err)
 		return nil, fail(code, "your text is kept in "+file.Name(), "%w", err)
 	}
 	return edited, os.Remove(file.Name())
-}
-
-// lostEdits refuses an edit that would not be sent, since a resubmit takes off what it
-// changes.
-func lostEdits(original, edited *message.Message) error {
-	sent := resubmit.Outgoing(edited)
-	stripped := message.Diff(edited, sent)
-	var lost []string
-	for _, name := range message.Diff(original, edited) {
-		switch {
-		case !slices.Contains(stripped, name):
-		case name == "Annotations" && !addsTo(original.Annotations, edited.Annotations, sent.Annotations):
-		case name == "DeliveryAnnotations" && !addsTo(original.DeliveryAnnotations, edited.DeliveryAnnotations, sent.DeliveryAnnotations):
-		case name == "ScheduledEnqueueTime":
-			lost = append(lost, "scheduled (use dlq resubmit --delay)")
-		case name == "AbsoluteExpiry":
-			lost = append(lost, "absolute-expiry (use ttl)")
-		default:
-			lost = append(lost, strings.TrimPrefix(name, "Properties."))
-		}
-	}
-	if lost == nil {
-		return nil
-	}
-	return fail(exitRefused, "", "nothing was sent: a resubmit clears %s", strings.Join(lost, ", "))
-}
-
-// addsTo reports whether an edited map holds something new that is not sent.
-func addsTo(original, edited, sent message.Map) bool {
-	return slices.ContainsFunc(edited, func(p message.Pair) bool {
-		same := func(q message.Pair) bool {
-			return message.EqualValues(p.Key, q.Key) && message.EqualValues(p.Value, q.Value)
-		}
-		return !slices.ContainsFunc(sent, same) && !slices.ContainsFunc(original, same)
-	})
 }
 
 // runEditor runs the user's editor on a file and waits. The variable may hold arguments, as

@@ -165,6 +165,9 @@ func (d *editing) readBack(err error) tea.Cmd {
 			return editResult{}, err
 		}
 		edited, err := resubmit.ParseDocument(original, doc)
+		if err == nil {
+			err = resubmit.LostEdits(original, edited)
+		}
 		if err != nil {
 			return editResult{}, err
 		}
