@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"dlq/backends"
@@ -68,18 +67,9 @@ func (a *app) close() error {
 func (a *app) commandLine() string {
 	line := "dlq"
 	for _, arg := range a.args {
-		line += " " + shellQuote(arg)
+		line += " " + resubmit.ShellQuote(arg)
 	}
 	return line
-}
-
-// shellQuote writes s as one word of a POSIX shell.
-func shellQuote(s string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/%+@,="
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // env returns what package resubmit works with, opening backend and journals.

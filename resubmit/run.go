@@ -188,7 +188,8 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 	if r.transform, err = edits.Compile(h.ID, h.From); err != nil {
 		return nil, err
 	}
-	if e, err := entity(ctx, env.Backend, h.From); err == nil {
+	// Also when ctx is done already: a stop ends in a report, and the job in one that can be resumed.
+	if e, err := entity(context.WithoutCancel(ctx), env.Backend, h.From); err == nil {
 		r.sources, r.lockTime = e.Sources, e.Limits.LockDuration
 	} else if h.Kind != Restoring {
 		return nil, err

@@ -43,7 +43,7 @@ func (s Selection) String() string {
 	var b strings.Builder
 	flag := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, " --%s %s", name, shellQuote(value))
+			fmt.Fprintf(&b, " --%s %s", name, ShellQuote(value))
 		}
 	}
 	if s.All {
@@ -57,10 +57,10 @@ func (s Selection) String() string {
 	flag("since", s.Since)
 	flag("until", s.Until)
 	if s.Session != nil {
-		fmt.Fprintf(&b, " --session %s", shellQuote(*s.Session))
+		fmt.Fprintf(&b, " --session %s", ShellQuote(*s.Session))
 	}
 	for _, id := range s.IDs {
-		fmt.Fprintf(&b, " --id %s", shellQuote(id))
+		fmt.Fprintf(&b, " --id %s", ShellQuote(id))
 	}
 	for _, seq := range s.Seqs {
 		fmt.Fprintf(&b, " --seq %d", seq)
@@ -71,8 +71,8 @@ func (s Selection) String() string {
 	return strings.TrimPrefix(b.String(), " ")
 }
 
-// shellQuote writes s as one word of a POSIX shell.
-func shellQuote(s string) string {
+// ShellQuote writes s as one word of a POSIX shell, so that a command can be shown and typed.
+func ShellQuote(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/%+@,="
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s

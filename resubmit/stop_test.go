@@ -107,6 +107,23 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// TestStopBeforeTheFirstMessage: a stop that comes at once is a report of a job that can be
+// resumed, too.
+func TestStopBeforeTheFirstMessage(t *testing.T) {
+	f := newFixture(t)
+	f.bury(3)
+	p := f.plan(Spec{})
+	ctx, stop := context.WithCancel(f.ctx)
+	stop()
+	r, err := Run(ctx, f.env, p, nil)
+	if err != nil || r.Job == "" || r.State != Interrupted || r.Left != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err = Resume(f.ctx, f.env, r.Job, nil); err != nil || r.Done != 3 {
+		t.Errorf("resumed: %+v, %v", r, err)
+	}
+}
+
 // sweep counts the messages that a receiver can get.
 func (f *fixture) sweep(id backends.EntityID) int {
 	f.Helper()
