@@ -75,6 +75,8 @@ func outcome(err error) (code exitCode, hint string) {
 		return exitRefused, ""
 	case errors.As(err, &running):
 		return exitRefused, "" // its text says what to do
+	case errors.Is(err, resubmit.ErrAmbiguousJob):
+		return exitUsage, "write more of its id"
 	case errors.Is(err, resubmit.ErrNoJob):
 		return exitNothing, "dlq jobs lists them"
 	}

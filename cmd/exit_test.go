@@ -28,6 +28,7 @@ func TestOutcome(t *testing.T) {
 		{fmt.Errorf("preflight: %w", resubmit.ErrRefused), exitRefused},
 		{&resubmit.RunningError{Job: "x"}, exitRefused},
 		{fmt.Errorf("%w: x", resubmit.ErrNoJob), exitNothing},
+		{fmt.Errorf("%w: x", resubmit.ErrAmbiguousJob), exitUsage},
 	}
 	for _, tt := range tests {
 		if got, _ := outcome(tt.err); got != tt.want {

@@ -33,8 +33,11 @@ func (s State) Resumable() bool {
 	return s == CutOff || s == Interrupted || s == Cancelled || s == Partly
 }
 
-// ErrNoJob: there is no job with that id, or more than one that begins or ends like it.
-var ErrNoJob = errors.New("no such job")
+// ErrNoJob: there is no job with that id. ErrAmbiguousJob: more than one begins or ends like it.
+var (
+	ErrNoJob        = errors.New("no such job")
+	ErrAmbiguousJob = errors.New("more than one job is named like that")
+)
 
 // ErrNotRunning: the job to cancel is not running.
 var ErrNotRunning = errors.New("not running")
@@ -161,7 +164,7 @@ func (j *Journals) resolve(id string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%w: %q is one of %s", ErrNoJob, id, strings.Join(found[:min(len(found), 5)], ", "))
+	return "", fmt.Errorf("%w: %q is one of %s", ErrAmbiguousJob, id, strings.Join(found[:min(len(found), 5)], ", "))
 }
 
 // Job is one job as its journal says.
@@ -172,7 +175,7 @@ type Job struct {
 }
 
 // Job reads one job. id may be any unambiguous beginning or end of a job's id; the error
-// wraps [ErrNoJob] if there is none.
+// wraps [ErrNoJob] if there is none, and [ErrAmbiguousJob] if there are several.
 func (j *Journals) Job(id string) (*Job, error) {
 	id, err := j.resolve(id)
 	if err != nil {

@@ -335,9 +335,9 @@ func TestJobLookup(t *testing.T) {
 	if job, err := f.env.Journals.Job(ids[1][4:]); err != nil || job.ID != ids[1] {
 		t.Errorf("by the end of its id: %v", err)
 	}
-	for _, id := range []string{"", "zzz", ids[0][:3]} {
-		if _, err := f.env.Journals.Job(id); !errors.Is(err, ErrNoJob) {
-			t.Errorf("job %q: %v, want no such job", id, err)
+	for id, want := range map[string]error{"": ErrNoJob, "zzz": ErrNoJob, ids[0][:3]: ErrAmbiguousJob} {
+		if _, err := f.env.Journals.Job(id); !errors.Is(err, want) {
+			t.Errorf("job %q: %v, want %v", id, err, want)
 		}
 	}
 	if err := f.env.Journals.Cancel(ids[0]); !errors.Is(err, ErrNotRunning) {
