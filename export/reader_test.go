@@ -118,7 +118,7 @@ func TestReaderErrors(t *testing.T) {
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v; want %s", tt.name, err, tt.want)
 		}
-		if _, again := r.Read(); again != err {
+		if _, again := r.Read(); !errors.Is(again, err) {
 			t.Errorf("%s: the error does not stick: %v", tt.name, again)
 		}
 	}

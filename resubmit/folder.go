@@ -105,7 +105,7 @@ func (j *Journals) create(at time.Time, command string) (*openJob, error) {
 		job.writer, err = newJournalWriter(job.file, binary.LittleEndian.Uint32(salt[:]), 0)
 	}
 	if err != nil {
-		job.release()
+		_ = job.release() // the other error says more
 		return nil, fmt.Errorf("make a journal: %w", err)
 	}
 	job.ledger = newLedger()
@@ -122,7 +122,7 @@ func (j *Journals) reopen(ctx context.Context, id, command string) (*openJob, er
 		return nil, err
 	}
 	if err := job.replay(); err != nil {
-		job.release()
+		_ = job.release() // the other error says more
 		return nil, fmt.Errorf("job %s: %w", id, err)
 	}
 	return job, nil
@@ -176,7 +176,7 @@ func (job *openJob) sign(command string) error {
 		err = errors.Join(err, rmErr)
 	}
 	if err != nil {
-		job.release()
+		_ = job.release() // the other error says more
 		return fmt.Errorf("take job %s: %w", job.id, err)
 	}
 	return nil

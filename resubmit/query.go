@@ -253,7 +253,7 @@ func leaseAll(ctx context.Context, b backends.Backend, id backends.EntityID, wan
 			yield(nil, err)
 			return
 		}
-		defer lease.Release(context.WithoutCancel(ctx))
+		defer func() { _ = lease.Release(context.WithoutCancel(ctx)) }() // what it leaves is freed when its lock expires
 		for {
 			m, err := lease.Next(ctx)
 			if errors.Is(err, io.EOF) {

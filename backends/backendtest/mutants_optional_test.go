@@ -24,7 +24,7 @@ func directMutants() []mutant {
 		},
 		{name: "settles directly what is active only", caught: []string{"direct/complete-any-state", "direct/defer"}, fault: func(b *faulty) {
 			b.direct = func(ctx context.Context, id backends.EntityID, o backends.Outcome, seqs ...int64) error {
-				for m, _ := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
+				for m := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
 					if slices.Contains(seqs, m.Broker.SequenceNumber) && m.Broker.State != message.Active {
 						return fail("settle", id, backends.NotFound, nil)
 					}
@@ -79,7 +79,7 @@ func directMutants() []mutant {
 					return nil, err
 				}
 				return reviving{l, func() {
-					for m, _ := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
+					for m := range b.real.Peek(ctx, id, backends.PeekOptions{}) {
 						if m.Broker.State == message.Deferred {
 							_ = b.real.Move(ctx, id, []backends.Move{{Seq: m.Broker.SequenceNumber, To: id, As: m}})
 						}
@@ -192,7 +192,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "moves without the edit", caught: []string{"move/edited"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
+				for m := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
 					for i := range moves {
 						if moves[i].Seq == m.Broker.SequenceNumber {
 							moves[i].As = m
@@ -204,7 +204,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "keeps the old body when its bytes are the same", caught: []string{"move/body-kinds"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
+				for m := range b.real.Peek(ctx, from, backends.PeekOptions{}) {
 					for i, mv := range moves {
 						if mv.Seq == m.Broker.SequenceNumber && string(mv.As.Body.Bytes()) == string(m.Body.Bytes()) {
 							as := mv.As.Clone()
@@ -257,7 +257,7 @@ func moveMutants() []mutant {
 		}},
 		{name: "moves what is active only", caught: []string{"move/deferred-and-scheduled"}, fault: func(b *faulty) {
 			b.move = func(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
-				for m, _ := range b.real.Peek(ctx, from, backends.PeekOptions{From: moves[0].Seq, Max: 1}) {
+				for m := range b.real.Peek(ctx, from, backends.PeekOptions{From: moves[0].Seq, Max: 1}) {
 					if m.Broker.State != message.Active {
 						return fail("move", from, backends.NotFound, nil)
 					}

@@ -229,7 +229,8 @@ func codeOf(err error) backends.Code {
 		{broker.ErrNotSent, backends.NotTried},
 		{broker.ErrTooLarge, backends.TooLarge},
 		{broker.ErrLockLost, backends.LockLost},
-		{broker.ErrLocked, backends.Locked}, {broker.ErrUncertain, backends.Unknown},
+		{broker.ErrLocked, backends.Locked},
+		{broker.ErrUncertain, backends.Unknown},
 	} {
 		if errors.Is(err, c.err) {
 			return c.code

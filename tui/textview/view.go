@@ -192,7 +192,7 @@ func (v *View) starts(segment, limit int) []int {
 // break, and where the next one begins. A segment is what is wrapped in one
 // go: a line, or the part of it between two forced breaks.
 func (v *View) segment(off int) (end, next int) {
-	limit := len(v.content)
+	var limit int
 	for k := off / v.stride; ; k++ {
 		if a := v.anchor(k); a > off {
 			limit = a
