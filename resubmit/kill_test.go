@@ -242,7 +242,9 @@ func fillDeadLetters(t *testing.T, task childTask) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{killSource.Name, killTarget.Name} {
-		if err := b.CreateQueueWith(t.Context(), name, broker.Properties{LockDuration: killLock}); err != nil {
+		p := broker.Defaults(broker.Queue, broker.ServiceBus)
+		p.LockDuration = killLock
+		if err := b.CreateQueueWith(t.Context(), name, p); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func openOnDisk(b *testing.B) *Engine {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = e.Close() })
-	if err := e.CreateQueue("q", Properties{}); err != nil {
+	if err := e.CreateQueue("q", Defaults(Queue, ServiceBus)); err != nil {
 		b.Fatal(err)
 	}
 	return e
@@ -117,7 +117,7 @@ func fill(b *testing.B, depth int) *Engine {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = e.Close() })
-	if err := e.CreateQueue("q", Properties{}); err != nil {
+	if err := e.CreateQueue("q", Defaults(Queue, ServiceBus)); err != nil {
 		b.Fatal(err)
 	}
 	for n := 0; n < depth; n += 1000 {

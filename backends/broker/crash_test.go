@@ -172,7 +172,7 @@ func crashRun(t *testing.T, rnd *rand.Rand, images int) (seen int) {
 	l := &ledger{fates: map[string]*fate{}}
 	queues := []string{"a", "b", "c"}
 	for _, q := range queues {
-		if err := e.CreateQueue(q, Properties{}); err != nil {
+		if err := e.CreateQueue(q, Defaults(Queue, ServiceBus)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func newBench(t testing.TB) *bench {
 	b := &bench{TB: t, fs: vfs.NewCrashableMem(), now: epoch, queue: Address{Name: "orders"}}
 	b.open()
 	t.Cleanup(func() { _ = b.e.Close() })
-	if err := b.e.CreateQueue(b.queue.Name, Properties{MaxDeliveryCount: 3}); err != nil {
+	if err := b.e.CreateQueue(b.queue.Name, defaultsWith(func(p *Properties) { p.MaxDeliveryCount = 3 })); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -252,7 +252,7 @@ func TestClockGoesBack(t *testing.T) {
 // Moving to another queue leaves the stored body where it is.
 func TestMoveCopiesNoBody(t *testing.T) {
 	b := newBench(t)
-	if err := b.e.CreateQueue("other", Properties{}); err != nil {
+	if err := b.e.CreateQueue("other", Defaults(Queue, ServiceBus)); err != nil {
 		t.Fatal(err)
 	}
 	b.send("a")
@@ -274,22 +274,22 @@ func TestMoveCopiesNoBody(t *testing.T) {
 
 func TestPropertiesAreValidated(t *testing.T) {
 	b := newBench(t)
-	for name, p := range map[string]Properties{
-		"lock too long":  {LockDuration: 5*time.Minute + 1},
-		"lock too short": {LockDuration: time.Microsecond},
-		"count negative": {MaxDeliveryCount: -1},
-		"body too large": {MaxBodyBytes: 1 << 40},
+	for name, change := range map[string]func(*Properties){
+		"lock too long":  func(p *Properties) { p.LockDuration = 5*time.Minute + 1 },
+		"lock too short": func(p *Properties) { p.LockDuration = time.Microsecond },
+		"count negative": func(p *Properties) { p.MaxDeliveryCount = -1 },
+		"body too large": func(p *Properties) { p.MaxMessageBytes = 1 << 40 },
 	} {
-		if err := b.e.CreateQueue("q", p); !errors.Is(err, ErrInvalid) {
+		if err := b.e.CreateQueue("q", defaultsWith(change)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: err = %v", name, err)
 		}
 	}
 	for _, name := range []string{"", "a b", "a//b", "/a", "ü", "a\x1b[31m"} {
-		if err := b.e.CreateQueue(name, Properties{}); !errors.Is(err, ErrInvalid) {
+		if err := b.e.CreateQueue(name, Defaults(Queue, ServiceBus)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("name %q: err = %v", name, err)
 		}
 	}
-	if err := b.e.CreateQueue("ORDERS", Properties{}); !errors.Is(err, ErrExists) {
+	if err := b.e.CreateQueue("ORDERS", Defaults(Queue, ServiceBus)); !errors.Is(err, ErrExists) {
 		t.Errorf("same name in other case: err = %v", err)
 	}
 }
@@ -393,7 +393,7 @@ func TestFailedSyncIsUncertain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.CreateQueue("q", Properties{}); err != nil {
+	if err := e.CreateQueue("q", Defaults(Queue, ServiceBus)); err != nil {
 		t.Fatal(err)
 	}
 	fail = true
@@ -500,4 +500,11 @@ func TestCloseWhileReading(t *testing.T) {
 		t.Error(err)
 	}
 	wg.Wait()
+}
+
+// defaultsWith are the properties of a queue, changed.
+func defaultsWith(change func(*Properties)) Properties {
+	p := Defaults(Queue, ServiceBus)
+	change(&p)
+	return p
 }

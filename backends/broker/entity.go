@@ -26,19 +26,6 @@ type Address struct {
 	Sub  Sub
 }
 
-// Properties of a queue. Zero fields get the defaults.
-type Properties struct {
-	// LockDuration is how long a lock lasts unless renewed: 1 ms to 5 minutes, default 1
-	// minute. Azure's least is 5 s; tests want less.
-	LockDuration time.Duration
-	// MaxDeliveryCount is how often a message is delivered before it is dead-lettered: 1 to
-	// 2,147,483,647, default 10.
-	MaxDeliveryCount int
-	// MaxBodyBytes is the largest body of a message: 1 byte to 100 MiB, which is the default
-	// and the largest message of Service Bus Premium.
-	MaxBodyBytes int64
-}
-
 const (
 	defaultLockDuration     = time.Minute
 	maxLockDuration         = 5 * time.Minute
@@ -48,17 +35,12 @@ const (
 	maxNameLength           = 260 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-quotas
 )
 
-func (p Properties) withDefaults() Properties {
-	if p.LockDuration == 0 {
-		p.LockDuration = defaultLockDuration
+// Defaults returns the properties that an entity of that kind has when it is created.
+func Defaults(Kind, Dialect) Properties {
+	return Properties{
+		Dialect: ServiceBus, Status: Enabled, LockDuration: defaultLockDuration,
+		MaxDeliveryCount: defaultMaxDeliveryCount, MaxMessageBytes: maxMaxBodyBytes, SubQueues: true,
 	}
-	if p.MaxDeliveryCount == 0 {
-		p.MaxDeliveryCount = defaultMaxDeliveryCount
-	}
-	if p.MaxBodyBytes == 0 {
-		p.MaxBodyBytes = maxMaxBodyBytes
-	}
-	return p
 }
 
 func (p Properties) validate() error {
@@ -67,8 +49,8 @@ func (p Properties) validate() error {
 		return fmt.Errorf("%w: lock duration %v is outside 1ms to %v (default %v)", ErrInvalid, p.LockDuration, maxLockDuration, defaultLockDuration)
 	case p.MaxDeliveryCount < 1 || p.MaxDeliveryCount > maxMaxDeliveryCount:
 		return fmt.Errorf("%w: max delivery count %d is outside 1 to %d (default %d)", ErrInvalid, p.MaxDeliveryCount, maxMaxDeliveryCount, defaultMaxDeliveryCount)
-	case p.MaxBodyBytes < 1 || p.MaxBodyBytes > maxMaxBodyBytes:
-		return fmt.Errorf("%w: max body size %d is outside 1 to %d bytes (default %d)", ErrInvalid, p.MaxBodyBytes, maxMaxBodyBytes, maxMaxBodyBytes)
+	case p.MaxMessageBytes < 1 || p.MaxMessageBytes > maxMaxBodyBytes:
+		return fmt.Errorf("%w: max body size %d is outside 1 to %d bytes (default %d)", ErrInvalid, p.MaxMessageBytes, maxMaxBodyBytes, maxMaxBodyBytes)
 	}
 	return nil
 }
@@ -94,7 +76,6 @@ func validateName(name string) error {
 
 // CreateQueue makes a queue and returns when it is durable.
 func (e *Engine) CreateQueue(name string, p Properties) error {
-	p = p.withDefaults()
 	if err := errors.Join(validateName(name), p.validate()); err != nil {
 		return err
 	}
@@ -108,7 +89,7 @@ func (e *Engine) CreateQueue(name string, p Properties) error {
 	}
 	ent := newEntity(store.Entity{
 		ID: e.nextEntity, Name: name, LockDuration: p.LockDuration, MaxDeliveryCount: uint32(p.MaxDeliveryCount),
-		MaxBodyBytes: p.MaxBodyBytes, Created: t.now,
+		MaxBodyBytes: p.MaxMessageBytes, Created: t.now,
 	}, 1)
 	e.nextEntity++
 	e.add(ent)
@@ -194,7 +175,7 @@ func (ent *entity) info(now time.Time) Info {
 	return Info{
 		Name: ent.Name,
 		Properties: Properties{
-			LockDuration: ent.LockDuration, MaxDeliveryCount: int(ent.MaxDeliveryCount), MaxBodyBytes: ent.MaxBodyBytes,
+			LockDuration: ent.LockDuration, MaxDeliveryCount: int(ent.MaxDeliveryCount), MaxMessageBytes: ent.MaxBodyBytes,
 		},
 		Active:    main.active(),
 		Scheduled: int64(len(main.scheduled)),

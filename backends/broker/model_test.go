@@ -56,7 +56,7 @@ func newMachine(t *rapid.T) *machine {
 	m := &machine{fs: vfs.NewCrashableMem(), now: epoch, used: map[string]int64{}, msgs: map[string]*modelMessage{}}
 	m.open(t)
 	for _, q := range modelQueues {
-		if err := m.e.CreateQueue(q, Properties{LockDuration: modelLock, MaxDeliveryCount: modelCount}); err != nil {
+		if err := m.e.CreateQueue(q, defaultsWith(func(p *Properties) { p.LockDuration, p.MaxDeliveryCount = modelLock, modelCount })); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -159,7 +159,7 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 			Source: "exact", AsOf: info.AsOf,
 		},
 		Limits: backends.Limits{
-			MaxBodyBytes: info.MaxBodyBytes, LockDuration: info.LockDuration, MaxDeliveryCount: info.MaxDeliveryCount,
+			MaxBodyBytes: info.MaxMessageBytes, LockDuration: info.LockDuration, MaxDeliveryCount: info.MaxDeliveryCount,
 		},
 	}
 	if noCounts {
@@ -171,10 +171,10 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 
 // CreateQueue makes a queue with the defaults of Service Bus.
 func (b *Backend) CreateQueue(ctx context.Context, name string) error {
-	return b.CreateQueueWith(ctx, name, broker.Properties{})
+	return b.CreateQueueWith(ctx, name, broker.Defaults(broker.Queue, broker.ServiceBus))
 }
 
-// CreateQueueWith makes a queue; zero properties get the defaults.
+// CreateQueueWith makes a queue with these properties.
 func (b *Backend) CreateQueueWith(ctx context.Context, name string, p broker.Properties) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ func harness(options func(now func() time.Time) Options, crash func()) backendte
 		Queue: func(t testing.TB, o backendtest.QueueOptions) backends.EntityID {
 			queues++
 			id := backends.EntityID{Name: fmt.Sprintf("queue-%d", queues)}
-			err := b.CreateQueueWith(t.Context(), id.Name, broker.Properties{
-				LockDuration: o.LockDuration, MaxDeliveryCount: o.MaxDeliveryCount, MaxBodyBytes: o.MaxBodyBytes,
-			})
-			if err != nil {
+			if err := b.CreateQueueWith(t.Context(), id.Name, properties(o)); err != nil {
 				t.Fatal(err)
 			}
 			return id
@@ -183,4 +181,13 @@ func TestDataIsPrivate(t *testing.T) {
 	if info.Mode().Perm() != 0o700 {
 		t.Errorf("the data directory has mode %v, want 0700", info.Mode().Perm())
 	}
+}
+
+// properties are those of a queue with what the suite asks for; zero means the default.
+func properties(o backendtest.QueueOptions) broker.Properties {
+	p := broker.Defaults(broker.Queue, broker.ServiceBus)
+	p.LockDuration = cmp.Or(o.LockDuration, p.LockDuration)
+	p.MaxDeliveryCount = cmp.Or(o.MaxDeliveryCount, p.MaxDeliveryCount)
+	p.MaxMessageBytes = cmp.Or(o.MaxBodyBytes, p.MaxMessageBytes)
+	return p
 }

@@ -1,6 +1,7 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ func harness() backendtest.Harness {
 		Queue: func(t testing.TB, o backendtest.QueueOptions) backends.EntityID {
 			queues++
 			id := backends.EntityID{Name: fmt.Sprintf("queue-%d", queues)}
-			if err := b.CreateQueueWith(t.Context(), id.Name, broker.Properties{
-				LockDuration: o.LockDuration, MaxDeliveryCount: o.MaxDeliveryCount, MaxBodyBytes: o.MaxBodyBytes,
-			}); err != nil {
+			if err := b.CreateQueueWith(t.Context(), id.Name, properties(o)); err != nil {
 				t.Fatal(err)
 			}
 			return id
@@ -237,4 +236,13 @@ func TestCapabilities(t *testing.T) {
 	if err := New(bare, 0).Move(t.Context(), backends.EntityID{Name: "q"}, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("move around a bare backend: %v", err)
 	}
+}
+
+// properties are those of a queue with what the suite asks for; zero means the default.
+func properties(o backendtest.QueueOptions) broker.Properties {
+	p := broker.Defaults(broker.Queue, broker.ServiceBus)
+	p.LockDuration = cmp.Or(o.LockDuration, p.LockDuration)
+	p.MaxDeliveryCount = cmp.Or(o.MaxDeliveryCount, p.MaxDeliveryCount)
+	p.MaxMessageBytes = cmp.Or(o.MaxBodyBytes, p.MaxMessageBytes)
+	return p
 }
