@@ -3,6 +3,8 @@ package sqlfilter
 import (
 	"strconv"
 	"strings"
+
+	"dlq/backends/message"
 )
 
 // node is a piece of a compiled expression. It is immutable after compilation, and is either
@@ -69,8 +71,9 @@ type (
 		text string
 	}
 	parameter struct {
-		name string
-		v    value
+		name  string
+		v     value
+		given message.Value // what v was made from
 	}
 	userName   struct{ name string }
 	systemName struct{ systemProperty }
@@ -80,14 +83,23 @@ type (
 		fixed operand
 		names Names
 	}
-	newID      struct{}
-	bodyText   struct{}
-	bodyPath   struct{ path Path }
-	negation   struct{ x operand }
-	identity   struct{ x operand } // unary plus
+	newID    struct{}
+	bodyText struct{}
+	bodyPath struct{ path Path }
+	// The operators have no result for types that they do not know: unknown in a condition,
+	// an exception where strict, which is in an action.
+	negation struct {
+		x      operand
+		strict bool
+	}
+	identity struct { // unary plus
+		x      operand
+		strict bool
+	}
 	arithmetic struct {
-		op   byte // one of + - * / %
-		l, r operand
+		op     byte // one of + - * / %
+		l, r   operand
+		strict bool
 	}
 )
 
@@ -115,23 +127,35 @@ func (n *named) static() kind {
 func (n *newID) static() kind    { return guidKind }
 func (n *bodyText) static() kind { return textKind }
 func (n *bodyPath) static() kind { return anyKind }
-func (n *negation) static() kind { return numericKind(n.x.static()) }
-func (n *identity) static() kind { return numericKind(n.x.static()) }
+func (n *negation) static() kind { return signedKind(n.x.static()) }
+func (n *identity) static() kind { return signedKind(n.x.static()) }
 
-// numericKind is the kind of a sign's result: a number, or unknown for anything else.
-func numericKind(x kind) kind {
-	if x == longKind || x == doubleKind {
+// signedKind is the kind of a sign's result.
+func signedKind(x kind) kind {
+	switch x {
+	case longKind, durationKind:
 		return x
+	case anyKind, quantityKind:
+		return quantityKind
 	}
 	return doubleKind
 }
 
 func (n *arithmetic) static() kind {
 	l, r := n.l.static(), n.r.static()
+	open := l == anyKind || r == anyKind || l == quantityKind || r == quantityKind
 	switch {
 	case l == longKind && r == longKind:
 		return longKind
-	case n.op == '+' && !l.numeric() && !r.numeric():
+	case l.numeric() || r.numeric() || n.op != '+' && n.op != '-':
+		return doubleKind
+	case l == timeKind && r == timeKind && n.op == '-':
+		return durationKind
+	case r == durationKind && (l == timeKind || l == durationKind):
+		return l
+	case n.op == '-' && open:
+		return quantityKind
+	case n.op == '+' && (open || l == textKind):
 		return anyKind // two texts add up to one
 	}
 	return doubleKind
@@ -250,7 +274,7 @@ func bareName(name string) bool {
 		return false
 	}
 	tokens := lex(name)
-	return tokens[0].kind == wordToken && tokens[0].end == len(name) && keywordOf(name) == ""
+	return tokens[0].kind == wordToken && tokens[0].end == len(name) && keywordOf(name) == "" && !isVerb(name)
 }
 
 // quote writes s as a text literal.

@@ -45,6 +45,65 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
+// A message against all the filters of a topic, of which one matches.
+func BenchmarkTopic(b *testing.B) {
+	const filters = 1000
+	value := func(i int) string { return fmt.Sprintf("acme-%04d", i) }
+	m := benchMessage()
+	m.CorrelationID = message.String(value(500))
+	m.Properties.Set("tenant", message.String(value(500)))
+	exprs := make([]*Expr, filters)
+	byProperty, byID := make([]Correlation, filters), make([]Correlation, filters)
+	for i := range filters {
+		var err error
+		if exprs[i], err = Compile("tenant = "+quote(value(i)), RuleNames(), nil); err != nil {
+			b.Fatal(err)
+		}
+		byProperty[i].Properties.Set("tenant", message.String(value(i)))
+		byID[i].CorrelationID = new(value(i))
+	}
+	b.Run("sql", func(b *testing.B) {
+		env := &Env{Message: m}
+		benchTopic(b, filters, func(i int) bool { ok, err := exprs[i].Match(env); return ok && err == nil })
+	})
+	b.Run("correlation by property", func(b *testing.B) {
+		benchTopic(b, filters, func(i int) bool { return byProperty[i].Match(m) })
+	})
+	b.Run("correlation by id", func(b *testing.B) {
+		benchTopic(b, filters, func(i int) bool { return byID[i].Match(m) })
+	})
+}
+
+func benchTopic(b *testing.B, filters int, match func(i int) bool) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for i := range filters {
+			if match(i) {
+				n++
+			}
+		}
+		if n != 1 {
+			b.Fatalf("%d filters match", n)
+		}
+	}
+}
+
+func BenchmarkAction(b *testing.B) {
+	a, err := CompileAction("SET quantity = quantity / 2; REMOVE priority; SET sys.CorrelationId = 'low'", RuleNames(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := order()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := a.Apply(&Env{Message: m.Clone()}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -94,7 +94,7 @@ func (p *parser) checkQuoted(t term) error {
 // checkKinds finds a comparison of two types that never compare.
 func (p *parser) checkKinds(left, right term) error {
 	l, r := left.node.(operand).static(), right.node.(operand).static()
-	if l == r || l.numeric() && r.numeric() || l == anyKind || r == anyKind || l == nullKind || r == nullKind {
+	if l.compares(r) {
 		return nil
 	}
 	if p.names.selection && (p.convertible(left, r) || p.convertible(right, l)) {
@@ -117,15 +117,20 @@ func (p *parser) checkKinds(left, right term) error {
 // convertible reports whether a selection can compare the term, a text, with kind k: a
 // constant must read as one, and what else it is shows with the message.
 func (p *parser) convertible(t term, k kind) bool {
-	if t.node.(operand).static() != textKind || k != timeKind && k != durationKind && k != guidKind {
+	if t.node.(operand).static() != textKind || k != timeKind && k != durationKind && k != guidKind && k != quantityKind {
 		return false
 	}
-	v, ok := constant(t.node)
-	if ok {
-		_, ok = convertText(v.s, k)
-		return ok
+	v, isConstant := constant(t.node)
+	if !isConstant {
+		return true
 	}
-	return true
+	_, ok := convertText(v.s, k)
+	if k == quantityKind {
+		_, isTime := parseTime(v.s)
+		_, isDuration := parseDuration(v.s)
+		ok = isTime || isDuration
+	}
+	return ok
 }
 
 // converted returns the operand of a term for a comparison with other: a constant text that

@@ -1,7 +1,7 @@
 package sqlfilter
 
 import (
-	"math/big"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +40,7 @@ func (k kind) example() string {
 		return "'3f2504e0-4f89-11d3-9a0c-0305e82c3301'"
 	case boolKind:
 		return "TRUE"
-	case longKind, doubleKind:
+	case longKind, doubleKind, quantityKind:
 		return "5"
 	}
 	return "'text'"
@@ -90,34 +90,15 @@ func parseDuration(s string) (time.Duration, bool) {
 	return total + d, err == nil
 }
 
-// fromDecimal reads an IEEE 754-2008 decimal in the binary integer encoding, which AMQP
-// prescribes, as the nearest double. b is big-endian and has 4, 8 or 16 bytes.
-func fromDecimal(b []byte) value {
-	bias := map[int]int{4: 101, 8: 398, 16: 6176}[len(b)]
-	bits := uint(8 * len(b))
-	exponentBits := bits/16 + 6
-	coefficientBits := bits - 1 - exponentBits
-	head := b[0] & 0x7f // behind the sign
-	if head>>3 == 0xf {
-		return value{kind: otherKind} // infinity and NaN, which no sender has a use for
+// formatDuration writes a duration in the form of ISO 8601, in seconds.
+func formatDuration(d time.Duration) string {
+	sign, n := "", uint64(d)
+	if d < 0 {
+		sign, n = "-", -n
 	}
-	large := head>>5 == 3 // the coefficient begins with the bits 100, which are not stored
-	if large {
-		coefficientBits -= 2
+	s := fmt.Sprintf("%sPT%d", sign, n/1e9)
+	if fraction := n % 1e9; fraction != 0 {
+		s += strings.TrimRight(fmt.Sprintf(".%09d", fraction), "0")
 	}
-	n := new(big.Int).SetBytes(b)
-	exponent := int(new(big.Int).Rsh(n, coefficientBits).Uint64()&(1<<exponentBits-1)) - bias
-	mask := new(big.Int).Lsh(big.NewInt(1), coefficientBits)
-	coefficient := n.And(n, mask.Sub(mask, big.NewInt(1)))
-	if large {
-		coefficient.SetBit(coefficient, int(coefficientBits)+2, 1)
-	}
-	f, err := strconv.ParseFloat(coefficient.String()+"e"+strconv.Itoa(exponent), 64)
-	if err != nil {
-		return value{kind: otherKind} // beyond the range of a double
-	}
-	if b[0]&0x80 != 0 {
-		f = -f
-	}
-	return doubleValue(f)
+	return s + "S"
 }

@@ -1,8 +1,8 @@
 // Package sqlfilter is the Service Bus SQL expression language: what subscription rules
 // filter with, and what dlq selects dead letters with (--where, and / in the terminal UI).
 //
-// It answers: does this message match, and if the expression is wrong, where, and what is
-// the nearest form that is right?
+// It answers: does this message match, what does a rule's action make of it, and if the
+// text is wrong, where, and what is the nearest form that is right?
 //
 //	expr, err := sqlfilter.Compile("sys.Label LIKE 'order%' AND tenant = 'acme'", sqlfilter.RuleNames(), nil)
 //	ok, err := expr.Match(&sqlfilter.Env{Message: m})
@@ -19,6 +19,38 @@
 // so does a comparison of two types that do not compare (text with a number); only true
 // matches. AND and OR are evaluated from left to right and stop when the rest cannot change
 // the outcome.
+//
+// Two times have a difference, which is a duration, and a duration moves a time.
+//
+// # Actions
+//
+// An [Action] is SET property = value and REMOVE property, up to 32 of them. What SET gives to
+// an application property that was not there:
+//
+//	integer                long
+//	decimal, float         double
+//	text                   string
+//	TRUE, FALSE            boolean
+//	NULL, unknown          null
+//	newid()                uuid
+//	a time                 timestamp, in milliseconds
+//	a duration             described com.microsoft:timespan, in ticks of 100 ns
+//	a property or @param   what it is, with its type, if the value is nothing else
+//
+// A property that was there keeps its type, and the value is converted: integers and whole
+// doubles among all numeric types in their ranges; any number to float, double and decimal,
+// to the nearest; text to a number, boolean, time, duration or GUID that it reads as; all of
+// these to text. What would be another value then (2.5 or 'many' as an int), and arithmetic
+// with types that have none, is a [RuleActionException].
+//
+// # Correlation filters
+//
+// [Correlation] compares fields for equality alone; there may be 100,000 of them on a topic.
+//
+// # Runtime errors
+//
+// What cannot be evaluated for one message is an [*EvalError] with the service's name for it
+// and one line of text, which are the reason and the description of a dead letter.
 //
 // # Two sets of names
 //
@@ -37,5 +69,6 @@
 // because a dead letter carries it as an application property; MessageId does not, and
 // [Expr.Warnings] asks whether sys.MessageId was meant.
 //
-// Rules: the grammar, types and logic follow the published syntax of Service Bus SQL filters.
+// Rules: the grammar, types and logic follow the published syntax of Service Bus SQL filters
+// and actions, and the published examples.
 package sqlfilter

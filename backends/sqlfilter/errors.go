@@ -1,26 +1,45 @@
 package sqlfilter
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// FilterException is the service's name for a filter that cannot be evaluated. It becomes the
-// reason of a message that is dead-lettered for that.
-const FilterException = "FilterException"
+// The service's names for what can go wrong with a message. They become the reason of a
+// message that is dead-lettered for that.
+const (
+	FilterException     = "FilterException"     // a condition could not be evaluated
+	RuleActionException = "RuleActionException" // an action could not be applied
+)
 
-// EvalError says that a message could not be tested.
+// EvalError says that a message could not be tested, or not be changed.
 type EvalError struct {
-	Type string // exception type as the service names it: [FilterException]
-	Msg  string // what went wrong, with the part of the expression it happened in
+	// Msg is what went wrong and where: one short line without control characters, fit for the
+	// description of a dead letter.
+	Msg       string
+	exception string
 }
 
-func (e *EvalError) Error() string { return e.Type + ": " + e.Msg }
+// Exception returns the service's name for the error, [FilterException] or
+// [RuleActionException].
+func (e *EvalError) Exception() string { return e.exception }
+
+func (e *EvalError) Error() string { return e.exception + ": " + e.Msg }
 
 func filterException(n node, msg string) *EvalError {
-	return &EvalError{FilterException, msg + " in " + clip(visible(string(n.append(nil))))}
+	return &EvalError{msg + " in " + clip(visible(string(n.append(nil)))), FilterException}
+}
+
+// actionException makes err, or what is wrong with a statement, the failure of an action.
+func actionException(n node, fault string, err error) *EvalError {
+	var cause *EvalError
+	if errors.As(err, &cause) {
+		return &EvalError{cause.Msg, RuleActionException}
+	}
+	return &EvalError{filterException(n, fault).Msg, RuleActionException}
 }
 
 // Error says why an expression does not compile.
@@ -164,16 +183,16 @@ const (
 
 // hint finds the nearest valid form: it applies the fix of the problem, then of the problem
 // that shows up next, until the expression compiles.
-func (e *Expr) hint(p *problem) string {
-	src, next, budget := e.src, p, maxSearch
+func (s source) hint(p *problem) string {
+	next, budget := p, maxSearch
 	for range maxFixes {
-		if budget -= len(src); next.fix == nil || budget < 0 {
+		if budget -= len(s.text); next.fix == nil || budget < 0 {
 			break
 		}
 		pos := next.fix.pos
-		src = next.fix.apply(src)
-		if _, next = compile(src, e.names, e.params); next == nil {
-			return around(src, pos)
+		s.text = next.fix.apply(s.text)
+		if _, next = s.parse(); next == nil {
+			return around(s.text, pos)
 		}
 	}
 	return p.hint

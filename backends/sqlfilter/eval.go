@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
+	"slices"
+	"time"
 	"unicode/utf8"
 
 	"dlq/backends/message"
@@ -199,21 +201,30 @@ func (n *systemName) eval(env *Env) (value, error) { return n.get(env.Message), 
 func (n *systemName) exists(env *Env) bool { return !n.get(env.Message).isNull() }
 
 func (n *named) eval(env *Env) (value, error) {
+	x, err := n.resolve(env)
+	if x == nil || err != nil {
+		return value{}, err
+	}
+	return x.eval(env)
+}
+
+// resolve returns what property(arg) stands for with this message, or nil if the name is null.
+func (n *named) resolve(env *Env) (operand, error) {
 	if n.fixed != nil {
-		return n.fixed.eval(env)
+		return n.fixed, nil
 	}
 	name, err := n.arg.eval(env)
 	switch {
 	case err != nil || name.isNull():
-		return value{}, err
+		return nil, err
 	case name.kind != textKind:
-		return value{}, filterException(n, "the name of a property is not a text")
+		return nil, filterException(n, "the name of a property is not a text")
 	}
 	x, ok := n.names.resolve(name.s)
 	if !ok {
-		return value{}, filterException(n, "there is no system property "+visible(name.s))
+		return nil, filterException(n, "there is no system property "+clip(visible(name.s)))
 	}
-	return x.eval(env)
+	return x, nil
 }
 
 func (n *newID) eval(env *Env) (value, error) {
@@ -260,10 +271,18 @@ func (n *bodyPath) exists(env *Env) bool {
 
 func (n *identity) eval(env *Env) (value, error) {
 	v, err := n.x.eval(env)
-	if err != nil || !v.kind.numeric() {
-		return value{}, err
+	if err == nil && !v.kind.numeric() && v.kind != durationKind {
+		return undefined(n, n.strict, v)
 	}
-	return v, nil
+	return v, err
+}
+
+// undefined is the result of an operator for types that it does not know.
+func undefined(n node, strict bool, operands ...value) (value, error) {
+	if !strict || slices.ContainsFunc(operands, value.isNull) {
+		return value{}, nil
+	}
+	return value{}, filterException(n, "the types do not fit the operator")
 }
 
 func (n *negation) eval(env *Env) (value, error) {
@@ -273,12 +292,12 @@ func (n *negation) eval(env *Env) (value, error) {
 		return value{}, err
 	case v.kind == doubleKind:
 		return doubleValue(-v.double()), nil
-	case v.kind != longKind:
-		return value{}, nil
+	case v.kind != longKind && v.kind != durationKind:
+		return undefined(n, n.strict, v)
 	case v.a == math.MinInt64:
 		return value{}, filterException(n, overflow)
 	}
-	return longValue(-v.a), nil
+	return value{kind: v.kind, a: -v.a}, nil
 }
 
 const overflow = "integer overflow"
@@ -303,8 +322,30 @@ func (n *arithmetic) eval(env *Env) (value, error) {
 		return doubleValue(doubleArithmetic(n.op, l.asDouble(), r.asDouble())), nil
 	case n.op == '+' && l.kind == textKind && r.kind == textKind:
 		return textValue(l.s + r.s), nil
+	case n.op == '-' && l.kind == timeKind && r.kind == timeKind:
+		return durationValue(l.time().Sub(r.time())), nil // at most 292 years
+	case (n.op == '+' || n.op == '-') && r.kind == durationKind && (l.kind == timeKind || l.kind == durationKind):
+		return n.shift(l, r)
 	}
-	return value{}, nil // unknown: an operand is null, or the types have no such operation
+	return undefined(n, n.strict, l, r)
+}
+
+// shift moves a time, or changes a duration, by a duration.
+func (n *arithmetic) shift(l, r value) (value, error) {
+	if l.kind == durationKind {
+		sum, fault := longArithmetic(n.op, l.a, r.a)
+		if fault != "" {
+			return value{}, filterException(n, fault)
+		}
+		return durationValue(time.Duration(sum)), nil
+	}
+	if n.op == '-' {
+		if r.a == math.MinInt64 {
+			return value{}, filterException(n, overflow)
+		}
+		r.a = -r.a
+	}
+	return timeValue(l.time().Add(time.Duration(r.a))), nil
 }
 
 // asDouble promotes a number.

@@ -3,6 +3,7 @@ package sqlfilter
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,14 @@ var evalTests = []struct {
 	{"11.2 texts add up", both, "tenant + '-' + sym = 'acme-sym'", yes},
 	{"11.2 text and number do not add up", both, "tenant + amount IS NULL", yes},
 
+	{"filter examples: times and @parameters", both, "at <= @when AND at >= @when AND NOT at > @when", yes},
+	{"filter examples: difference of times", both, "(sys.ExpiresAtUtc-at) <= @span AND sys.ExpiresAtUtc-at <= @span", yes},
+	{"filter examples: difference of times", both, "at-offset <= @span", no},
+	{"filter examples: names in double quotes", both, "\"http://schemas.example/a/EntityLogicalName\" IS NULL", yes},
+	{"filter syntax: arithmetic of C#", both, "at + span > sys.ExpiresAtUtc AND at - span < at AND span + span - span = span AND -span < span", yes},
+	{"filter syntax: arithmetic of C#", both, "at + at IS NULL AND span + at IS NULL AND span * 2 IS NULL AND span - at IS NULL AND tenant - sym IS NULL", yes},
+	{"filter syntax: arithmetic with unknown", both, "at - missing = span OR missing - at = span OR -missing < span", unknown},
+
 	{"11.2 missing is unknown", both, "missing = 1", unknown},
 	{"11.2 missing is unknown", both, "missing <> 1", unknown},
 	{"11.2 null is unknown", both, "nothing = 1", unknown},
@@ -218,6 +227,7 @@ var evalTests = []struct {
 	{"selection: time in a list", inSelection, "at IN ('2026-01-02T15:04:05.123Z') AND sys.EnqueuedTimeUtc IN ('2026-01-02T15:04:05.123Z')", yes},
 	{"selection: no time", inSelection, "at < 'yesterday'", unknown},
 	{"selection: duration and text", inSelection, "sys.TimeToLive = 'PT90S' AND sys.TimeToLive = '1m30s' AND span = 'PT5M'", yes},
+	{"selection: difference and text", inSelection, "sys.ExpiresAtUtc - sys.EnqueuedTimeUtc > 'PT59S' AND at - offset > 'P1D' AND (at - span) < '2026-01-02T15:00Z'", yes},
 	{"selection: guid and text", inSelection, "guid = '80000000-0000-0000-0000-000000000001' AND sys.LockToken = '{CD000000-0000-0000-0000-000000000002}'", yes},
 }
 
@@ -300,6 +310,9 @@ func TestEvalErrors(t *testing.T) {
 		{"-1 * least > 0", "integer overflow"},
 		{"least / -1 > 0", "integer overflow"},
 		{"-least > 0", "integer overflow in -least"},
+		{"-sys.TimeToLive = span", "integer overflow in -sys.TimeToLive"},
+		{"sys.TimeToLive - span = span", "integer overflow"},
+		{"at - sys.TimeToLive = at", "integer overflow"},
 		{"property(nopath) = 'x'", "there is no system property sys.Nope"},
 		{"property(amount) = 'x'", "the name of a property is not a text"},
 		{"tenant LIKE 'a' ESCAPE sym", "ESCAPE takes one character"},
@@ -316,14 +329,16 @@ func TestEvalErrors(t *testing.T) {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
-		got, err := e.Match(sampleEnv())
+		env := sampleEnv()
+		env.Message.TTL = new(time.Duration(math.MinInt64))
+		got, err := e.Match(env)
 		var ee *EvalError
 		switch {
 		case tt.want == "":
 			if err != nil {
 				t.Errorf("%s: %v; the left side is null, so the pattern does not matter", tt.expr, err)
 			}
-		case got || !errors.As(err, &ee) || ee.Type != FilterException || !strings.Contains(ee.Msg, tt.want):
+		case got || !errors.As(err, &ee) || ee.Exception() != FilterException || !strings.Contains(ee.Msg, tt.want):
 			t.Errorf("%s = %v, %v; want %q", tt.expr, got, err, tt.want)
 		}
 	}
@@ -398,6 +413,54 @@ func TestDecimals(t *testing.T) {
 	for _, v := range []message.Value{message.Decimal32{0x78}, message.Decimal64{0x7c}, message.Decimal128{0xf8}} {
 		if got := fromMessage(v); got.kind != otherKind {
 			t.Errorf("%x, which is no number, became %v", v, got)
+		}
+	}
+}
+
+// What is written as a decimal reads back, rounded to the digits that it has.
+func TestDecimalRoundTrip(t *testing.T) {
+	for _, x := range []value{
+		longValue(0), longValue(1), longValue(-9999999), longValue(8388608), longValue(1000000000000), longValue(math.MaxInt64), longValue(math.MinInt64),
+		doubleValue(0.1), doubleValue(-1e-300), doubleValue(1.0 / 3), doubleValue(1e22), doubleValue(1e308), doubleValue(9007199254740993e1),
+		doubleValue(math.SmallestNonzeroFloat64),
+	} {
+		for size, digits := range map[int]int{4: 7, 8: 16, 16: 34} {
+			b := toDecimal(x, size)
+			s := strconv.FormatFloat(math.Abs(x.asDouble()), 'e', -1, 64)
+			significant := len(strings.TrimRight(strings.TrimPrefix(strconv.FormatInt(x.a, 10), "-"), "0"))
+			_, power, _ := strings.Cut(s, "e")
+			exponent, _ := strconv.Atoi(power)
+			fits := x.kind == doubleKind || significant <= digits
+			switch size {
+			case 4:
+				fits = fits && exponent > -90 && exponent < 90
+			case 8:
+				fits = fits && exponent > -380 && exponent < 380
+			}
+			if (b != nil) != fits {
+				t.Errorf("%v as a decimal of %d bytes: %x", x, size, b)
+			}
+			if b == nil {
+				continue
+			}
+			got, want := fromDecimal(b).double(), x.asDouble()
+			if tolerance := math.Abs(want) * math.Pow10(1-digits); math.Abs(got-want) > tolerance || len(b) != size {
+				t.Errorf("%v came back from %x as %v", want, b, got)
+			}
+		}
+	}
+	if v := fromDecimal([]byte{0x30, 0x40, 1, 14: 0, 15: 0}); v.double() != math.Ldexp(1, 104) { // a coefficient beyond 64 bits
+		t.Errorf("%v", v.double())
+	}
+}
+
+func TestFormatDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "PT0S", 90 * time.Second: "PT90S", 1500 * time.Millisecond: "PT1.5S", -time.Nanosecond: "-PT0.000000001S",
+		math.MinInt64: "-PT9223372036.854775808S",
+	} {
+		if got := formatDuration(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
 }

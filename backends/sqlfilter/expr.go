@@ -13,10 +13,16 @@ import (
 type Expr struct {
 	root     predicate
 	needBody bool
-	src      string
-	names    Names
-	params   map[string]message.Value
+	source   source
 	doubts   []*problem
+}
+
+// source is what an expression or an action is compiled from.
+type source struct {
+	text   string
+	names  Names
+	params map[string]message.Value
+	action bool
 }
 
 // Env is what an expression is evaluated against. Fill one and use it for many messages:
@@ -40,39 +46,54 @@ type Env struct {
 // whose keys may have the @ or not. The error is an [*Error]; where the service would refuse a
 // rule because it names a system property that does not exist, so does Compile.
 func Compile(src string, names Names, params map[string]message.Value) (*Expr, error) {
-	if limit := cmp.Or(names.maxLength, MaxRuleLength); len(src) > limit {
-		return nil, &Error{diagnostic(src, &problem{
-			pos: limit, end: len(src),
-			msg: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(src), limit),
-		}, "")}
+	s := source{text: src, names: names, params: params}
+	p, err := s.compile()
+	if err != nil {
+		return nil, err
 	}
-	if !utf8.ValidString(src) {
-		pos := 0
-		for r, n := utf8.DecodeRuneInString(src); r != utf8.RuneError || n != 1; r, n = utf8.DecodeRuneInString(src[pos:]) {
-			pos += n
-		}
-		return nil, &Error{diagnostic(src, &problem{pos: pos, end: pos + 1, msg: "the expression is not valid UTF-8"}, "")}
-	}
-	e, bad := compile(src, names, params)
-	if bad != nil {
-		return nil, &Error{diagnostic(src, bad, e.hint(bad))}
-	}
-	return e, nil
+	return &Expr{p.root, p.needBody, s, p.doubts}, nil
 }
 
-// compile reads an expression without looking for what might have been meant. The Expr is
-// there even when there is a problem: it remembers the arguments.
-func compile(src string, names Names, params map[string]message.Value) (*Expr, *problem) {
-	e := &Expr{src: src, names: names, params: params}
-	p := &parser{src: src, names: names, params: params}
-	root, err := p.parse()
-	if err != nil {
+// compile reads the source, or says why it cannot. The error is an [*Error].
+func (s source) compile() (*parser, error) {
+	if limit := cmp.Or(s.names.maxLength, MaxRuleLength); len(s.text) > limit {
+		return nil, &Error{diagnostic(s.text, &problem{
+			pos: limit, end: len(s.text),
+			msg: fmt.Sprintf("the %s has %d bytes; the limit is %d", s.noun(), len(s.text), limit),
+		}, "")}
+	}
+	if !utf8.ValidString(s.text) {
+		pos := 0
+		for r, n := utf8.DecodeRuneInString(s.text); r != utf8.RuneError || n != 1; r, n = utf8.DecodeRuneInString(s.text[pos:]) {
+			pos += n
+		}
+		bad := &problem{pos: pos, end: pos + 1, msg: "the " + s.noun() + " is not valid UTF-8"}
+		return nil, &Error{diagnostic(s.text, bad, "")}
+	}
+	p, bad := s.parse()
+	if bad != nil {
+		return nil, &Error{diagnostic(s.text, bad, s.hint(bad))}
+	}
+	return p, nil
+}
+
+func (s source) noun() string {
+	if s.action {
+		return "action"
+	}
+	return "expression"
+}
+
+// parse reads the source without looking for what might have been meant. The parser it
+// returns has done its work.
+func (s source) parse() (*parser, *problem) {
+	p := &parser{src: s.text, names: s.names, params: s.params, action: s.action}
+	if err := p.parse(); err != nil {
 		var bad *problem
 		errors.As(err, &bad) // the parser has no other errors
-		return e, bad
+		return nil, bad
 	}
-	e.root, e.needBody, e.doubts = root, p.needBody, p.doubts
-	return e, nil
+	return p, nil
 }
 
 // Match reports whether the message matches: whether the expression is true, neither false
@@ -95,10 +116,12 @@ func (e *Expr) String() string { return string(e.root.append(nil)) }
 
 // Warnings returns what is legal but hardly meant, in the order of the source. It may be
 // slow: it looks for the nearest form of each.
-func (e *Expr) Warnings() []Diagnostic {
+func (e *Expr) Warnings() []Diagnostic { return e.source.warnings(e.doubts) }
+
+func (s source) warnings(doubts []*problem) []Diagnostic {
 	var out []Diagnostic
-	for _, p := range e.doubts {
-		out = append(out, diagnostic(e.src, p, e.hint(p)))
+	for _, p := range doubts {
+		out = append(out, diagnostic(s.text, p, s.hint(p)))
 	}
 	return out
 }

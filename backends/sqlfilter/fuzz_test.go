@@ -57,6 +57,66 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
+func FuzzAction(f *testing.F) {
+	for _, tt := range evalTests {
+		f.Add("SET a = " + tt.expr + " REMOVE tenant")
+	}
+	for _, src := range []string{
+		"SET quantity = quantity / 2; REMOVE priority;SET sys.CorrelationId = 'low';", "SET A=@who SET B=@n", "SET a = 1, b = 2",
+		"SET amount = 'x' SET sys.Label = 5", "set [set] = remove", "SET sys.TimeToLive = 'PT1S' SET sys.MessageId = newid()",
+		"REMOVE sys.DeliveryCount", "SET price = ratio SET ratio = at - offset SET at = p(path)", "SET a = 'it's",
+	} {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		a, err := CompileAction(src, RuleNames(), testParams())
+		if err != nil {
+			checkError(t, src, err)
+			return
+		}
+		for _, w := range a.Warnings() {
+			checkDiagnostic(t, src, w)
+		}
+		original := sampleEnv().Message
+		before := message.Append(nil, original)
+		got := applied(t, a, original)
+		if string(message.Append(nil, original)) != string(before) {
+			t.Fatalf("%q changed the original", src)
+		}
+		canonical := a.String()
+		if len(canonical) > MaxRuleLength {
+			return // spaces make it longer
+		}
+		again, err := CompileAction(canonical, RuleNames(), testParams())
+		if err != nil || again.String() != canonical {
+			t.Fatalf("%q has the canonical form %q, that has %v, %v", src, canonical, again, err)
+		}
+		if other := applied(t, again, original); other != got {
+			t.Fatalf("%q made\n%q, and %q\n%q", src, got, canonical, other)
+		}
+	})
+}
+
+// applied is what an action makes of a message, and its error.
+func applied(t *testing.T, a *Action, original *message.Message) string {
+	t.Helper()
+	m := original.Clone()
+	err := a.Apply(&Env{Message: m, NewID: func() message.UUID { return message.UUID{1} }})
+	out := string(message.Append(nil, m))
+	if err != nil {
+		checkActionException(t, a.String(), err)
+		out += err.Error()
+	}
+	if string(message.Append(nil, &message.Message{Body: m.Body, Broker: m.Broker, ScheduledEnqueueTime: m.ScheduledEnqueueTime})) !=
+		string(message.Append(nil, &message.Message{Body: original.Body, Broker: original.Broker, ScheduledEnqueueTime: original.ScheduledEnqueueTime})) {
+		t.Fatalf("%s changed what an action cannot", a)
+	}
+	if _, err := message.Decode([]byte(out[:len(message.Append(nil, m))])); err != nil {
+		t.Fatalf("%s made a message that cannot be stored: %v", a, err)
+	}
+	return out
+}
+
 func checkError(t *testing.T, src string, err error) {
 	t.Helper()
 	var e *Error

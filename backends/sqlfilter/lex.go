@@ -56,16 +56,24 @@ func keywordOf(word string) string {
 	return ""
 }
 
+// isVerb reports whether the word begins a statement of an action, where it is a keyword.
+func isVerb(word string) bool {
+	return strings.EqualFold(word, "SET") || strings.EqualFold(word, "REMOVE")
+}
+
 // lexer cuts a source into tokens. It stops at the first thing it cannot read.
 type lexer struct {
 	src    string
+	action bool // statements can end in a semicolon
 	pos    int
 	tokens []token
 }
 
-// lex returns the tokens of src. The last is an endToken, or a badToken with the problem.
-func lex(src string) []token {
-	l := &lexer{src: src}
+// lex returns the tokens of an expression. The last is an endToken, or a badToken with the
+// problem.
+func lex(src string) []token { return (&lexer{src: src}).all() }
+
+func (l *lexer) all() []token {
 	for {
 		t := l.next()
 		l.tokens = append(l.tokens, t)
@@ -238,12 +246,14 @@ func (l *lexer) operator(r rune, size int) token {
 		}
 		return l.take(opToken, l.pos+size, string(r))
 	}
-	switch r {
-	case '!':
+	switch {
+	case r == '!':
 		return l.foreign("!", "NOT")
-	case ';':
+	case r == ';' && l.action:
+		return l.take(opToken, l.pos+size, ";")
+	case r == ';':
 		return l.bad(l.pos+1, &problem{msg: "an expression has no ; at its end", fix: &edit{l.pos, l.pos + 1, ""}})
-	case '\u2018', '\u2019', '\u201c', '\u201d':
+	case strings.ContainsRune("\u2018\u2019\u201c\u201d", r):
 		return l.typographic(size)
 	}
 	return l.bad(l.pos+size, &problem{

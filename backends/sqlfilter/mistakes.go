@@ -164,6 +164,9 @@ func likeText(before, text, after string) string {
 func (p *parser) noOperand() error {
 	t := p.peek()
 	bad := &problem{pos: t.pos, end: t.end, hint: "tenant = 'acme'"}
+	if p.action {
+		bad.hint = statementExample
+	}
 	var previous token
 	if p.at > 0 {
 		previous = p.tokens[p.at-1]
@@ -187,7 +190,7 @@ func (p *parser) noOperand() error {
 	case previous.kind == opToken && strings.Contains(comparisons, previous.text) && (t.isOp("=") || t.isOp(">")):
 		bad.msg, bad.fix = "two operators in a row", &edit{t.pos, t.end, ""}
 	case t.kind == wordToken:
-		bad.msg = t.keyword() + " is a keyword; a property of that name stands in brackets"
+		bad.msg = strings.ToUpper(t.text) + " is a keyword; a property of that name stands in brackets"
 		bad.fix = &edit{t.pos, t.end, "[" + t.text + "]"}
 	case t.isOp("*") && p.at == 0:
 		bad.msg = "an expression is a condition; 1 = 1 is true for all messages"

@@ -169,16 +169,24 @@ func applicationText(m *message.Message, name string) value {
 
 // userProperty finds an application property: by its exact name first, then without case.
 func userProperty(m *message.Message, name string) (message.Value, bool) {
-	var folded message.Value
-	found := false
+	i := userIndex(m, name)
+	if i < 0 {
+		return nil, false
+	}
+	return m.Properties[i].Value, true
+}
+
+// userIndex is userProperty as an index, or -1.
+func userIndex(m *message.Message, name string) int {
+	folded := -1
 	for i := range m.Properties {
 		p := &m.Properties[i]
 		if p.Name == name {
-			return p.Value, true
+			return i
 		}
-		if !found && strings.EqualFold(p.Name, name) {
-			folded, found = p.Value, true
+		if folded < 0 && strings.EqualFold(p.Name, name) {
+			folded = i
 		}
 	}
-	return folded, found
+	return folded
 }

@@ -36,7 +36,7 @@ func (p *parser) binary(ops string, operand func() (term, error)) (term, error) 
 		if err != nil {
 			return right, err
 		}
-		left = term{&arithmetic{op.text[0], l, r}, left.pos, right.end}
+		left = term{&arithmetic{op.text[0], l, r, p.action}, left.pos, right.end}
 	}
 	return left, nil
 }
@@ -65,9 +65,9 @@ func (p *parser) signed() (term, error) {
 	}
 	x, err := p.operand(t)
 	if op.isOp("-") {
-		return term{&negation{x}, op.pos, t.end}, err
+		return term{&negation{x, p.action}, op.pos, t.end}, err
 	}
-	return term{&identity{x}, op.pos, t.end}, err
+	return term{&identity{x, p.action}, op.pos, t.end}, err
 }
 
 func (p *parser) primary() (term, error) {
@@ -87,7 +87,9 @@ func (p *parser) primary() (term, error) {
 	case wordToken:
 		switch word := t.keyword(); word {
 		case "":
-			return p.property()
+			if !p.action || !isVerb(t.text) {
+				return p.property()
+			}
 		case "TRUE", "FALSE":
 			p.next()
 			return term{&literal{boolValue(word == "TRUE"), word}, t.pos, t.end}, nil
@@ -143,22 +145,28 @@ func (p *parser) number(t token, text string) (term, error) {
 
 // parameter finds a parameter without case, whether its key has the @ or not: the SDKs differ.
 func (p *parser) parameter(t token) (term, error) {
-	var found message.Value
-	for name, v := range p.params {
-		name = strings.TrimPrefix(name, "@")
-		if name == t.text || found == nil && strings.EqualFold(name, t.text) {
-			if found = v; v == nil {
-				found = message.Null{}
-			}
+	best := "" // of several that fit, the exact name, then the first
+	for name := range p.params {
+		bare := strings.TrimPrefix(name, "@")
+		if !strings.EqualFold(bare, t.text) {
+			continue
+		}
+		exact, bestExact := bare == t.text, strings.TrimPrefix(best, "@") == t.text
+		if best == "" || exact && !bestExact || exact == bestExact && name < best {
+			best = name
 		}
 	}
-	if found == nil {
+	if best == "" {
 		return term{}, &problem{
 			pos: t.pos, end: t.end, msg: fmt.Sprintf("parameter @%s has no value", t.text),
 			hint: "tenant = 'acme'",
 		}
 	}
-	return term{&parameter{t.text, fromMessage(found)}, t.pos, t.end}, nil
+	given := p.params[best]
+	if given == nil {
+		given = message.Null{}
+	}
+	return term{&parameter{t.text, fromMessage(given), given}, t.pos, t.end}, nil
 }
 
 // property reads a name with its scope, a name in the body, or a function call.

@@ -11,17 +11,23 @@ import (
 // stand in a row. It keeps the parser's and the evaluator's stacks small.
 const maxDepth = 100
 
-// parser reads one expression by recursive descent, one function for each level of
+// parser reads one expression or action by recursive descent, one function for each level of
 // precedence. An expression and a condition share the grammar; a term knows which it is.
 type parser struct {
-	src      string
-	names    Names
-	params   map[string]message.Value
-	tokens   []token
-	at       int // index into tokens
-	depth    int
-	needBody bool
-	doubts   []*problem // legal, but hardly meant
+	src    string
+	names  Names
+	params map[string]message.Value
+	action bool
+	tokens []token
+	at     int // index into tokens
+	depth  int
+
+	// What was read.
+
+	root       predicate
+	statements []statement // of an action
+	needBody   bool
+	doubts     []*problem // legal, but hardly meant
 }
 
 // term is a node with the place it was read from.
@@ -31,19 +37,23 @@ type term struct {
 }
 
 // parse reads the whole source.
-func (p *parser) parse() (predicate, error) {
-	p.tokens = lex(p.src)
+func (p *parser) parse() error {
+	p.tokens = (&lexer{src: p.src, action: p.action}).all()
+	if p.action {
+		return p.parseAction()
+	}
 	if p.peek().kind == endToken {
-		return nil, &problem{msg: "the expression is empty", hint: "sys.Label = 'text'"}
+		return &problem{msg: "the expression is empty", hint: "sys.Label = 'text'"}
 	}
 	t, err := p.or()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.peek().kind != endToken {
-		return nil, p.unexpected(t)
+		return p.unexpected(t)
 	}
-	return p.predicate(t)
+	p.root, err = p.predicate(t)
+	return err
 }
 
 func (p *parser) peek() token { return p.tokens[p.at] }
@@ -368,8 +378,12 @@ func (p *parser) operand(t term) (operand, error) {
 	if x, ok := t.node.(operand); ok {
 		return x, nil
 	}
-	return nil, &problem{
+	bad := &problem{
 		pos: t.pos, end: t.end, msg: "a condition stands where a value is needed",
 		hint: "tenant = 'acme' AND amount > 5",
 	}
+	if p.action {
+		bad.hint = statementExample
+	}
+	return nil, bad
 }

@@ -440,4 +440,15 @@ func TestParamsWithoutCase(t *testing.T) {
 	if ok, err := e.Match(&Env{Message: &message.Message{}}); !ok || err != nil {
 		t.Errorf("the exact name must win: %v, %v", ok, err)
 	}
+	// Of several that fit as well, it is always the same.
+	params = map[string]message.Value{"@a": message.Int(1), "a": message.Int(2), "LONG": message.Int(3), "Long": message.Int(4)}
+	for range 20 {
+		e, err := Compile("@a = 1 AND @long = 3", RuleNames(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := e.Match(&Env{Message: &message.Message{}}); !ok || err != nil {
+			t.Fatalf("the first name must win: %v, %v", ok, err)
+		}
+	}
 }

@@ -24,17 +24,31 @@ const (
 	guidKind                 // a, b: the two halves, network order
 	otherKind                // binary, list, map: is there, compares with nothing
 	anyKind                  // known only when a message is there; never the kind of a value
+	quantityKind             // a number, a time or a duration: likewise
 )
 
 // noun names the kind in an error message.
 func (k kind) noun() string {
 	return [...]string{
 		"NULL", "TRUE or FALSE", "a number", "a number", "text", "a time", "a duration",
-		"a GUID", "a binary", "any",
+		"a GUID", "a binary", "any", "a number",
 	}[k]
 }
 
 func (k kind) numeric() bool { return k == longKind || k == doubleKind }
+
+// compares reports whether values of the two static kinds can compare.
+func (k kind) compares(other kind) bool {
+	switch {
+	case k == other, k.numeric() && other.numeric():
+		return true
+	case k == anyKind || other == anyKind || k == nullKind || other == nullKind:
+		return true
+	case k == quantityKind:
+		return other.numeric() || other == timeKind || other == durationKind
+	}
+	return other == quantityKind && quantityKind.compares(k)
+}
 
 // value is one operand during evaluation. It is a plain struct and no interface, so that
 // reading a property does not allocate.
@@ -71,6 +85,8 @@ func timeValue(t time.Time) value {
 	}
 	return value{kind: timeKind, a: t.Unix(), b: int64(t.Nanosecond())}
 }
+
+func (v value) time() time.Time { return time.Unix(v.a, v.b).UTC() }
 
 // guidValue keeps the two halves as they compare: unsigned, high half first.
 func guidValue(u message.UUID) value {
@@ -132,12 +148,12 @@ func fromDescribed(d message.Described) value {
 	name, _ := d.Descriptor.(message.Symbol)
 	n, isInt := message.Integer(d.Value)
 	switch {
-	case name == "com.microsoft:timespan" && isInt && n <= math.MaxInt64/100 && n >= math.MinInt64/100:
+	case name == timespanType && isInt && n <= math.MaxInt64/100 && n >= math.MinInt64/100:
 		return value{kind: durationKind, a: n * 100}
-	case name == "com.microsoft:datetime-offset" && isInt && n >= 0:
+	case name == offsetType && isInt && n >= 0:
 		n -= ticksToUnix
 		return timeValue(time.Unix(n/1e7, n%1e7*100))
-	case name == "com.microsoft:uri":
+	case name == uriType:
 		if s, ok := d.Value.(message.String); ok {
 			return textValue(string(s))
 		}
