@@ -75,6 +75,7 @@ var layers = []layer{
 		"the engine is a state machine that knows neither who drives it nor a wire",
 	},
 	{"backends/broker/store", []string{"backends/message"}, "the store keeps messages and knows no queue's rules"},
+	{"backends/broker/store/storetest", nil, "a disk that fails knows nothing of what is written on it"},
 }
 
 // A ban forbids an import from outside the module to all packages but some, or only to some.
@@ -99,7 +100,7 @@ var bans = []ban{
 		why: "styles belong to the UI; the commands use the terminal's own colours",
 	},
 	{
-		imported: "github.com/cockroachdb/pebble/v2/...", except: []string{"backends/broker/store", "backends/local"},
+		imported: "github.com/cockroachdb/pebble/v2/...", except: []string{"backends/broker/store", "backends/broker/store/storetest", "backends/local"},
 		why: "the engine's disk is behind the store, so that it can be replaced",
 	},
 	{

@@ -142,6 +142,9 @@ type Entity struct {
 // Counts are how many messages an entity holds. A negative number means unknown.
 type Counts struct {
 	Active, DeadLetter, TransferDeadLetter, Scheduled, Deferred int64
+	// Delayed are kept back in their place, and InFlight held by receivers, active ones
+	// among them.
+	Delayed, InFlight int64
 	// Source says where the numbers come from, such as "exact" or "runtime properties";
 	// when they are unknown, why.
 	Source string

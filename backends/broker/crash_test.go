@@ -62,7 +62,7 @@ func (c *load) newMessage() (string, *message.Message) {
 
 func (c *load) step() {
 	const depth = 6 // about which a queue stays
-	info, err := c.e.Queue(Address{Name: c.queue})
+	info, err := c.e.Entity(c.queue)
 	if err != nil {
 		c.unexpected("queue", err)
 	}
@@ -81,7 +81,7 @@ func (c *load) step() {
 func (c *load) send() {
 	id, m := c.newMessage()
 	f := c.l.begin(id, string(m.Body.Bytes()))
-	errs, err := c.e.Send(Address{Name: c.queue}, []*message.Message{m})
+	errs, err := refusals(c.e.Send(Address{Name: c.queue}, []*message.Message{m}))
 	c.check("send", errs, err)
 	f.sendAcked.Store(c.l.tick.Add(1))
 }
@@ -89,7 +89,7 @@ func (c *load) send() {
 // receiveAnd settles the first message, which others may have moved here.
 func (c *load) receiveAnd(action Action) {
 	a := Address{Name: c.queue}
-	m, err := c.e.Receive(a, 0)
+	m, err := one(c.e.Receive(a, ReceiveOptions{}))
 	if err != nil {
 		c.unexpected("receive", err)
 	}
@@ -172,7 +172,7 @@ func crashRun(t *testing.T, rnd *rand.Rand, images int) (seen int) {
 	l := &ledger{fates: map[string]*fate{}}
 	queues := []string{"a", "b", "c"}
 	for _, q := range queues {
-		if err := e.CreateQueue(q, Defaults(Queue, ServiceBus)); err != nil {
+		if err := e.Create(q, Queue, Defaults(Queue, ServiceBus)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +225,7 @@ func checkImage(t *testing.T, image *vfs.MemFS, l *ledger, began, ended int64) i
 	}
 	defer func() { _ = e.Close() }()
 	found := map[string]string{}
-	infos, err := e.Queues()
+	infos, err := e.Entities()
 	if err != nil || len(infos) != 3 {
 		t.Errorf("an image holds %d queues, want 3; %v", len(infos), err)
 	}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,36 +18,47 @@ type Options struct {
 	// Now is the clock. It may stand still or jump forward; when it goes back, the engine
 	// stays at the latest time it has seen. nil: time.Now.
 	Now func() time.Time
-	// NewID makes lock tokens. nil: random version 4 UUIDs.
+	// NewID makes lock tokens and the ids of moved messages. nil: random version 4 UUIDs.
 	NewID func() message.UUID
+	// Reserve is how many bytes of the disk are kept free for receiving and settling: sends
+	// are refused below it. 0: [store.Reserve].
+	Reserve uint64
 }
 
-// Engine is an open set of queues. Its methods may be called concurrently.
+// Engine is an open set of entities. Its methods may be called concurrently.
 type Engine struct {
 	store *store.Store
 	clock func() time.Time
 	newID func() message.UUID
 
+	reserve uint64 // bytes of the disk
+
 	readers sync.WaitGroup // of the store, without mu; added to under mu
 
 	mu          sync.Mutex
 	closed      bool
-	done        chan struct{} // closed when Close is through
-	latest      time.Time     // of all times seen
-	byName      map[string]*entity
+	done        chan struct{}        // closed when Close is through
+	latest      time.Time            // of all times seen
+	byName      map[string][]*entity // those whose names are equal without case
 	byID        map[uint32]*entity
-	nextEntity  uint32
-	nextContent uint64 // id of the next head or body
+	lastEntity  uint32
+	nextContent uint64            // id of the next head or body
+	refs        map[uint64]uint32 // users beyond one of heads and bodies that have several
 	locks       map[message.UUID]*lock
+	sessions    map[message.UUID]*sessionLock
+	tasks       []*task // move tasks, the oldest first
 	timers      timers
+
+	sabotage string // a bug that a test of the tests asks for
 }
 
 // Open reads the index of what is in the store.
 func Open(o Options) (*Engine, error) {
 	e := &Engine{
-		store: o.Store, clock: o.Now, newID: o.NewID,
-		byName: map[string]*entity{}, byID: map[uint32]*entity{}, locks: map[message.UUID]*lock{},
-		nextEntity: 1, nextContent: 1, done: make(chan struct{}),
+		store: o.Store, clock: o.Now, newID: o.NewID, reserve: cmp.Or(o.Reserve, store.Reserve),
+		byName: map[string][]*entity{}, byID: map[uint32]*entity{}, refs: map[uint64]uint32{},
+		locks: map[message.UUID]*lock{}, sessions: map[message.UUID]*sessionLock{},
+		nextContent: 1, done: make(chan struct{}),
 	}
 	if e.clock == nil {
 		e.clock = time.Now
@@ -67,72 +79,6 @@ func randomUUID() (id message.UUID) {
 	return id
 }
 
-func (e *Engine) load() error {
-	for se, err := range e.store.Entities() {
-		if err != nil {
-			return err
-		}
-		next, err := e.store.Next(se.ID)
-		if err != nil {
-			return err
-		}
-		e.add(newEntity(se, max(next, 1)))
-		e.nextEntity = max(e.nextEntity, se.ID+1)
-	}
-	for m, err := range e.store.States() {
-		switch {
-		case errors.Is(err, store.ErrCorrupt):
-			e.setAside(m.Key)
-		case err != nil:
-			return err
-		default:
-			e.index(m)
-		}
-	}
-	head, body, err := e.store.LastContent()
-	e.nextContent = max(head, body) + 1
-	return err
-}
-
-// setAside notes that there is a message which cannot be read. It is shown and never delivered.
-func (e *Engine) setAside(k store.Key) {
-	ent := e.byID[k.Queue]
-	if ent == nil || k.Sub >= uint8(subs) {
-		return // of no queue: nothing can show it
-	}
-	ent.next = max(ent.next, k.Seq+1)
-	ent.reserved = max(ent.reserved, ent.next)
-	ent.subs[k.Sub].damaged[k.Seq] = struct{}{}
-}
-
-func (e *Engine) add(ent *entity) {
-	e.byName[fold(ent.Name)] = ent
-	e.byID[ent.ID] = ent
-}
-
-// index puts a stored message where its state says.
-func (e *Engine) index(m store.Message) {
-	ent := e.byID[m.Queue]
-	if ent == nil || m.Sub >= uint8(subs) {
-		return // of no queue: nothing can show it
-	}
-	q := ent.subs[m.Sub]
-	ent.next = max(ent.next, m.Seq+1)
-	ent.reserved = max(ent.reserved, ent.next)
-	switch {
-	case m.State.State == message.Scheduled:
-		e.schedule(q, m.Seq, m.Due)
-	case !m.LockedUntil.IsZero():
-		until := m.LockedUntil
-		if longest := e.clock().Add(ent.LockDuration); until.After(longest) {
-			until = longest // it was taken under a clock that ran ahead
-		}
-		e.hold(q, m.Seq, m.State.State, m.Token, until)
-	default:
-		q.free(m.State.State).Insert(m.Seq)
-	}
-}
-
 // Close syncs and closes the store. Locks stay written: an engine opened later on the same
 // store knows them. It is idempotent.
 func (e *Engine) Close() error {
@@ -149,7 +95,7 @@ func (e *Engine) Close() error {
 	batch := e.store.NewBatch()
 	for _, ent := range e.byID {
 		if ent.reserved != ent.next { // exact, so that a clean stop leaves no gap
-			batch.PutNext(ent.ID, ent.next)
+			batch.PutNext(ent.id, ent.next)
 		}
 	}
 	var err error
@@ -164,6 +110,12 @@ type tx struct {
 	e     *Engine
 	now   time.Time
 	batch *store.Batch
+	// urgent: what is gathered must be synced before it is acted upon.
+	urgent bool
+	// What this command has written and reads again; nil where none does.
+	changed map[store.Key]*store.State // nil: removed
+	heads   map[uint64][]byte
+	seen    map[string]store.Seen
 }
 
 // begin takes the lock and makes true what time has brought about.
@@ -178,18 +130,25 @@ func (e *Engine) begin() (*tx, error) {
 		e.mu.Unlock()
 		return nil, unavailable(err)
 	}
+	t := &tx{e: e, now: e.readClock(), batch: e.store.NewBatch()}
+	if first := e.timers.first(); first != nil && !first.at.After(t.now) {
+		if err := t.advance(); err != nil {
+			t.end()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// readClock returns the time, which never goes back.
+func (e *Engine) readClock() time.Time {
 	// Round strips the monotonic reading, by which a clock that was set back would still
 	// seem to have gone forward.
 	if now := e.clock().Round(0); now.After(e.latest) {
 		e.latest = now
 	}
 	// The store keeps milliseconds, and so does every time that the engine compares.
-	t := &tx{e: e, now: e.latest.Truncate(time.Millisecond).UTC(), batch: e.store.NewBatch()}
-	if err := t.advance(); err != nil {
-		t.end()
-		return nil, err
-	}
-	return t, nil
+	return e.latest.Truncate(time.Millisecond).UTC()
 }
 
 // on begins a command on the queue that an address names.
@@ -203,6 +162,7 @@ func (e *Engine) on(a Address) (*tx, *queue, error) {
 		t.end()
 		return nil, nil, err
 	}
+	q.of.accessed = t.now
 	return t, q, nil
 }
 
@@ -215,7 +175,20 @@ func (t *tx) flush() error {
 	if t.batch.Empty() {
 		return nil
 	}
-	return unavailable(t.e.store.ApplyLazily(t.batch))
+	return t.apply()
+}
+
+// apply writes what is gathered, and waits for the sync only if that is urgent.
+func (t *tx) apply() error {
+	if !t.urgent {
+		return unavailable(t.e.store.ApplyLazily(t.batch))
+	}
+	t.urgent = false
+	wait, err := t.e.store.Apply(t.batch)
+	if err == nil {
+		err = wait()
+	}
+	return unavailable(err)
 }
 
 // commit writes what is gathered, lets go of the lock, and waits until it is durable.
@@ -261,37 +234,22 @@ func unavailable(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// find returns the queue that an address names.
-func (e *Engine) find(a Address) (*queue, error) {
-	ent := e.byName[fold(a.Name)]
-	if ent == nil || a.Sub >= subs {
-		return nil, fmt.Errorf("%w: %s", ErrNoEntity, a.Name)
-	}
-	return ent.subs[a.Sub], nil
-}
-
-// number returns the next sequence number of the entity. The store is told in blocks, so
-// that a number is never used again after a crash and yet costs no write of its own.
+// number returns the next sequence number of the entity. The store is told in blocks, and
+// before a number of the block is used, so that none is used again after a crash and yet
+// most cost no write of their own.
 func (t *tx) number(ent *entity) uint64 {
 	const block = 1024
 	seq := ent.next
-	ent.next++
+	if !t.e.sabotaged("seq-reused") || seq%7 != 0 {
+		ent.next++
+	}
 	if ent.next > ent.reserved {
 		ent.reserved = ent.next + block
-		t.batch.PutNext(ent.ID, ent.reserved)
+		t.batch.PutNext(ent.id, ent.reserved)
+		t.urgent = true
 	}
 	return seq
 }
 
-// content returns the id of a new head or body.
-func (t *tx) content() uint64 {
-	t.e.nextContent++
-	return t.e.nextContent - 1
-}
-
-// remove takes a message out of the store. Its index entry is the caller's business.
-func (t *tx) remove(k store.Key, s *store.State) {
-	t.batch.DeleteState(k)
-	t.batch.DeleteHead(s.Head)
-	t.batch.DeleteBody(s.Body)
-}
+// sabotaged reports whether a test has asked for this bug, to see that it is found.
+func (e *Engine) sabotaged(bug string) bool { return e.sabotage == bug }

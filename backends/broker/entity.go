@@ -1,12 +1,10 @@
 package broker
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"dlq/backends/broker/store"
 )
@@ -17,174 +15,266 @@ type Sub uint8
 const (
 	Main Sub = iota
 	DeadLetter
-	subs // how many there are
+	TransferDeadLetter // what could not be forwarded
+	subs               // how many there are
 )
 
-// Address names a queue or its dead-letter sub-queue. Names compare without case.
+// Address names a queue or one of its sub-queues. A subscription is named by
+// "topic/Subscriptions/name". Names compare without case, unless the entity says otherwise.
 type Address struct {
 	Name string
 	Sub  Sub
 }
 
-const (
-	defaultLockDuration     = time.Minute
-	maxLockDuration         = 5 * time.Minute
-	defaultMaxDeliveryCount = 10
-	maxMaxDeliveryCount     = 1<<31 - 1
-	maxMaxBodyBytes         = 100 << 20
-	maxNameLength           = 260 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-quotas
-)
-
-// Defaults returns the properties that an entity of that kind has when it is created.
-func Defaults(Kind, Dialect) Properties {
-	return Properties{
-		Dialect: ServiceBus, Status: Enabled, LockDuration: defaultLockDuration,
-		MaxDeliveryCount: defaultMaxDeliveryCount, MaxMessageBytes: maxMaxBodyBytes, SubQueues: true,
-	}
-}
-
-func (p Properties) validate() error {
-	switch {
-	case p.LockDuration < time.Millisecond || p.LockDuration > maxLockDuration:
-		return fmt.Errorf("%w: lock duration %v is outside 1ms to %v (default %v)", ErrInvalid, p.LockDuration, maxLockDuration, defaultLockDuration)
-	case p.MaxDeliveryCount < 1 || p.MaxDeliveryCount > maxMaxDeliveryCount:
-		return fmt.Errorf("%w: max delivery count %d is outside 1 to %d (default %d)", ErrInvalid, p.MaxDeliveryCount, maxMaxDeliveryCount, defaultMaxDeliveryCount)
-	case p.MaxMessageBytes < 1 || p.MaxMessageBytes > maxMaxBodyBytes:
-		return fmt.Errorf("%w: max body size %d is outside 1 to %d bytes (default %d)", ErrInvalid, p.MaxMessageBytes, maxMaxBodyBytes, maxMaxBodyBytes)
-	}
-	return nil
-}
-
-// validateName applies the rules for the path of a queue: letters, digits, periods, hyphens,
-// underscores and slashes, which separate segments that are not empty.
-// Source: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
-func validateName(name string) error {
-	if name == "" || len(name) > maxNameLength {
-		return fmt.Errorf("%w: a name has 1 to %d characters, this has %d", ErrInvalid, maxNameLength, utf8.RuneCountInString(name))
-	}
-	for _, r := range name {
-		ok := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-/", r)
-		if !ok {
-			return fmt.Errorf("%w: %q in the name; use letters, digits and . _ - /", ErrInvalid, r)
-		}
-	}
-	if slices.Contains(strings.Split(name, "/"), "") {
-		return fmt.Errorf("%w: a slash in a name stands between two segments", ErrInvalid)
-	}
-	return nil
-}
-
-// CreateQueue makes a queue and returns when it is durable.
-func (e *Engine) CreateQueue(name string, p Properties) error {
-	if err := errors.Join(validateName(name), p.validate()); err != nil {
-		return err
-	}
-	t, err := e.begin()
-	if err != nil {
-		return err
-	}
-	if _, ok := e.byName[fold(name)]; ok {
-		t.end()
-		return fmt.Errorf("%w: %s", ErrExists, name)
-	}
-	ent := newEntity(store.Entity{
-		ID: e.nextEntity, Name: name, LockDuration: p.LockDuration, MaxDeliveryCount: uint32(p.MaxDeliveryCount),
-		MaxBodyBytes: p.MaxMessageBytes, Created: t.now,
-	}, 1)
-	e.nextEntity++
-	e.add(ent)
-	t.batch.PutEntity(&ent.Entity)
-	return t.commit()
-}
-
-// Info describes a queue at one moment.
-type Info struct {
-	Name string
-	Properties
-	// Active counts active messages, locked ones too; the others likewise.
-	Active, Scheduled, Deferred, DeadLetter int64
-	// OldestDeadLetter is when the dead letter with the lowest sequence number was enqueued;
-	// zero if there is none.
-	OldestDeadLetter time.Time
-	AsOf             time.Time
-}
-
-// Queues returns every queue in the order of the names. The counts cost nothing, however
-// deep the queues are.
-func (e *Engine) Queues() ([]Info, error) {
-	t, err := e.begin()
-	if err != nil {
-		return nil, err
-	}
-	infos := make([]Info, 0, len(e.byName))
-	dead := make(map[string]store.Key, len(e.byName))
-	for _, ent := range e.byName {
-		infos = append(infos, ent.info(t.now))
-		dead[ent.Name] = ent.subs[DeadLetter].key(ent.subs[DeadLetter].lowest())
-	}
-	view, done := e.view()
-	t.end()
-	defer done()
-	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(fold(a.Name), fold(b.Name)) })
-	for i := range infos {
-		if infos[i].DeadLetter == 0 {
-			continue
-		}
-		for m, err := range view.StatesFrom(dead[infos[i].Name]) {
-			if errors.Is(err, store.ErrCorrupt) {
-				continue
-			}
-			if err != nil {
-				return nil, unavailable(err)
-			}
-			infos[i].OldestDeadLetter = m.Enqueued
-			break
-		}
-	}
-	return infos, nil
-}
-
-// Queue returns one queue, without the time of its oldest dead letter.
-func (e *Engine) Queue(a Address) (Info, error) {
-	t, q, err := e.on(a)
-	if err != nil {
-		return Info{}, err
-	}
-	defer t.end()
-	return q.of.info(t.now), nil
-}
-
-// entity is a queue in memory.
+// entity is a queue, topic or subscription in memory. A topic's main queue holds scheduled
+// messages alone.
 type entity struct {
-	store.Entity
+	id                          uint32
+	name                        string
+	kind                        Kind
+	p                           Properties
+	created, modified, accessed time.Time
+
 	subs     [subs]*queue
 	next     uint64 // the next sequence number
 	reserved uint64 // the store knows that numbers below it may be in use
+	size     int64  // bytes of all messages; of a topic, with its subscriptions
+
+	topic         *entity   // of a subscription
+	subscriptions []*entity // of a topic, in the order of their names
+	rules         []*rule   // of a subscription, in the order of their names
+	idle          *timer    // deletes it unless it is used
+	sightings     int       // ids noted since old ones were forgotten
 }
 
-func newEntity(s store.Entity, next uint64) *entity {
-	ent := &entity{Entity: s, next: next, reserved: next}
+func newEntity(id uint32, name string, kind Kind, p Properties, next uint64) *entity {
+	ent := &entity{id: id, name: name, kind: kind, p: p, next: next, reserved: next}
 	for i := range ent.subs {
 		ent.subs[i] = newQueue(ent, Sub(i))
 	}
 	return ent
 }
 
-func (ent *entity) info(now time.Time) Info {
-	main, dead := ent.subs[Main], ent.subs[DeadLetter]
-	return Info{
-		Name: ent.Name,
-		Properties: Properties{
-			LockDuration: ent.LockDuration, MaxDeliveryCount: int(ent.MaxDeliveryCount), MaxMessageBytes: ent.MaxBodyBytes,
-		},
-		Active:    main.active(),
-		Scheduled: int64(len(main.scheduled)),
-		Deferred:  main.deferredCount(),
-		// Everything in the sub-queue is a dead letter, whatever its state there.
-		DeadLetter: dead.active() + dead.deferredCount(),
-		AsOf:       now,
+// atLeast keeps sequence numbers from being given again.
+func (ent *entity) atLeast(next uint64) {
+	ent.next = max(ent.next, next)
+	ent.reserved = max(ent.reserved, ent.next)
+}
+
+// grow counts bytes that came or went.
+func (ent *entity) grow(n int64) {
+	ent.size += n
+	if ent.topic != nil {
+		ent.topic.size += n
+	}
+}
+
+func (ent *entity) stored() *store.Entity {
+	return &store.Entity{
+		ID: ent.id, Kind: string(ent.kind), Name: ent.name,
+		Created: ent.created, Modified: ent.modified, Properties: ent.p.attributes(),
 	}
 }
 
 // fold is how names compare. They are ASCII.
 func fold(name string) string { return strings.ToLower(name) }
+
+func (e *Engine) add(ent *entity) {
+	e.byName[fold(ent.name)] = append(e.byName[fold(ent.name)], ent)
+	e.byID[ent.id] = ent
+	e.lastEntity = max(e.lastEntity, ent.id)
+}
+
+// entity returns the entity of a name; nil: there is none.
+func (e *Engine) entity(name string) *entity {
+	same := e.byName[fold(name)]
+	for _, ent := range same {
+		if ent.name == name {
+			return ent
+		}
+	}
+	for _, ent := range same {
+		if !ent.p.CaseSensitive {
+			return ent
+		}
+	}
+	// "topic/name" is short for a subscription.
+	if i := strings.LastIndexByte(name, '/'); i > 0 && !strings.Contains(fold(name), fold(subscriptionSegment)) {
+		return e.entity(name[:i] + subscriptionSegment + name[i+1:])
+	}
+	return nil
+}
+
+// find returns the queue that an address names. Where the dead-letter queue is not a
+// sub-queue, it is the queue that the redrive policy names, or the very queue that others'
+// policies name.
+func (e *Engine) find(a Address) (*queue, error) {
+	ent := e.entity(a.Name)
+	switch {
+	case ent == nil || a.Sub >= subs:
+		return nil, fmt.Errorf("%w: %s", ErrNoEntity, a.Name)
+	case a.Sub == Main || ent.p.SubQueues && ent.kind != Topic:
+		return ent.subs[a.Sub], nil
+	case a.Sub == DeadLetter && ent.p.Redrive.Target != "":
+		if target := e.entity(ent.p.Redrive.Target); target != nil {
+			return target.subs[Main], nil
+		}
+		return nil, fmt.Errorf("%w: %s, which the redrive policy of %s names", ErrNoEntity, ent.p.Redrive.Target, ent.name)
+	case a.Sub == DeadLetter && len(e.sources()[ent]) > 0:
+		return ent.subs[Main], nil
+	}
+	return nil, fmt.Errorf("%w: %s has no dead-letter queue of this kind", ErrNoEntity, a.Name)
+}
+
+// join makes a subscription known to its topic.
+func (e *Engine) join(sub *entity) error {
+	topic, _, _ := cutSubscription(sub.name)
+	sub.topic = e.entity(topic)
+	if sub.topic == nil || sub.topic.kind != Topic {
+		return fmt.Errorf("%w: there is no topic %s", ErrNoEntity, topic)
+	}
+	at, _ := slices.BinarySearchFunc(sub.topic.subscriptions, sub, func(a, b *entity) int {
+		return strings.Compare(fold(a.name), fold(b.name))
+	})
+	sub.topic.subscriptions = slices.Insert(sub.topic.subscriptions, at, sub)
+	return nil
+}
+
+// Exists returns nil if there is a queue at the address, else [ErrNoEntity].
+func (e *Engine) Exists(a Address) error {
+	t, _, err := e.on(a)
+	if err == nil {
+		t.end()
+	}
+	return err
+}
+
+// Info describes an entity at one moment.
+type Info struct {
+	Name string
+	Kind Kind
+	Properties
+	Created, Modified, Accessed time.Time
+
+	// Active counts active messages, locked ones too, and those that are kept back in their
+	// place are Delayed; a topic's counts but Scheduled are the sums over its subscriptions.
+	Active, Scheduled, Deferred, DeadLetter, TransferDeadLetter, Delayed, InFlight int64
+	Size                                                                           int64 // bytes
+	Summed                                                                         bool  // the counts are sums
+	// OldestDeadLetter is when the dead letter with the lowest sequence number was enqueued;
+	// zero if there is none.
+	OldestDeadLetter time.Time
+	// Sources are the queues whose redrive policy names this one.
+	Sources []string
+	AsOf    time.Time
+}
+
+func (ent *entity) info(now time.Time) Info {
+	i := Info{
+		Name: ent.name, Kind: ent.kind, Properties: ent.p, Created: ent.created, Modified: ent.modified, Accessed: ent.accessed,
+		Size: ent.size, AsOf: now,
+	}
+	ent.count(&i)
+	i.Summed = ent.kind == Topic
+	for _, sub := range ent.subscriptions {
+		scheduled := i.Scheduled
+		sub.count(&i)
+		i.Scheduled = scheduled
+	}
+	return i
+}
+
+// count adds what the entity itself holds. It costs the same however deep it is.
+func (ent *entity) count(i *Info) {
+	main := ent.subs[Main]
+	i.Active += main.active()
+	i.Deferred += main.deferredCount()
+	i.InFlight += int64(len(main.locked))
+	if ent.p.DelayKeepsPlace {
+		i.Delayed += int64(len(main.scheduled))
+	} else {
+		i.Scheduled += int64(len(main.scheduled))
+	}
+	// Everything in a sub-queue is a dead letter, whatever its state there.
+	i.DeadLetter += ent.subs[DeadLetter].all()
+	i.TransferDeadLetter += ent.subs[TransferDeadLetter].all()
+}
+
+// Entity returns one entity, without the time of its oldest dead letter.
+func (e *Engine) Entity(name string) (Info, error) {
+	t, err := e.begin()
+	if err != nil {
+		return Info{}, err
+	}
+	defer t.end()
+	ent := e.entity(name)
+	if ent == nil {
+		return Info{}, fmt.Errorf("%w: %s", ErrNoEntity, name)
+	}
+	i := ent.info(t.now)
+	i.Sources = e.sources()[ent]
+	return i, nil
+}
+
+// sources tells whose redrive policies name each queue.
+func (e *Engine) sources() map[*entity][]string {
+	out := map[*entity][]string{}
+	for _, ent := range e.byID {
+		if ent.p.Redrive.Target == "" {
+			continue
+		}
+		if target := e.entity(ent.p.Redrive.Target); target != nil {
+			out[target] = append(out[target], ent.name)
+		}
+	}
+	for _, names := range out {
+		slices.Sort(names)
+	}
+	return out
+}
+
+// Entities returns every entity in the order of the names. The counts cost nothing, however
+// deep the entities are.
+func (e *Engine) Entities() ([]Info, error) {
+	t, err := e.begin()
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]Info, 0, len(e.byID))
+	dead := make(map[string]store.Key, len(e.byID))
+	sources := e.sources()
+	for _, ent := range e.byID {
+		i := ent.info(t.now)
+		i.Sources = sources[ent]
+		infos = append(infos, i)
+		dead[ent.name] = ent.subs[DeadLetter].key(ent.subs[DeadLetter].lowest())
+		if redriven := len(i.Sources) > 0; redriven { // what lies in it are dead letters
+			dead[ent.name] = ent.subs[Main].key(ent.subs[Main].lowest())
+		}
+	}
+	view, done := e.view()
+	t.end()
+	defer done()
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(fold(a.Name)+a.Name, fold(b.Name)+b.Name) })
+	for n := range infos {
+		i := &infos[n]
+		if i.Summed || i.DeadLetter == 0 && len(i.Sources) == 0 {
+			continue
+		}
+		if i.OldestDeadLetter, err = firstEnqueued(view, dead[i.Name]); err != nil {
+			return nil, err
+		}
+	}
+	return infos, nil
+}
+
+// firstEnqueued returns when the first message from a key on was enqueued that can be read.
+func firstEnqueued(view store.Snapshot, from store.Key) (time.Time, error) {
+	for m, err := range view.StatesFrom(from) {
+		if isDamage(err) {
+			continue
+		}
+		return m.Enqueued, unavailable(err)
+	}
+	return time.Time{}, nil
+}

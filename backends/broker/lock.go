@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"container/heap"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,52 +13,141 @@ type lock struct {
 	token message.UUID
 	q     *queue
 	seq   uint64
-	state message.State // Active or Deferred: where it goes when it is free again
+	st    store.State // as it is stored; its State says where it goes when it is free again
+	since time.Time
 	until time.Time
-	timer *timer
+	timer *timer       // nil: it ends with the lock of its session
+	g     *group       // session or message group; nil: none
+	x     *Transaction // that has decided over it; nil: none
 }
 
-// hold puts a message under a lock in memory.
-func (e *Engine) hold(q *queue, seq uint64, state message.State, token message.UUID, until time.Time) *lock {
-	l := &lock{token: token, q: q, seq: seq, state: state, until: until}
-	l.timer = e.timers.add(&timer{at: until, q: q, seq: seq, lock: l})
-	e.forget(q, seq)
+// hold puts a free message under a lock. In a locked session it shares the session's lock.
+func (e *Engine) hold(q *queue, seq uint64, st *store.State) *lock {
+	l := &lock{token: st.Token, q: q, seq: seq, st: *st, until: st.LockedUntil, g: q.group(st)}
+	if q.of.p.Retention == 0 {
+		q.expiring.Delete(expiry{q.expiresAt(st), seq})
+	}
+	q.ready.Delete(seq)
+	q.deferred.Delete(seq)
+	if l.g != nil {
+		l.g.ready.Delete(seq)
+		l.g.hidden.Insert(seq)
+		q.turnOf(l.g)
+	}
+	if l.g == nil || l.g.token.IsZero() {
+		at := l.until
+		if e.sabotaged("expiry-early") {
+			at = at.Add(-time.Second)
+		}
+		l.timer = e.timers.add(at, l)
+	}
 	q.locked[seq] = l
-	if state == message.Deferred {
+	if l.st.State == message.Deferred {
 		q.heldAside++
 	}
-	e.locks[token] = l
+	e.locks[l.token] = l
 	return l
 }
 
 // drop ends a lock in memory. The message is nowhere then, until the caller puts it somewhere.
 func (e *Engine) drop(l *lock) {
 	e.timers.remove(l.timer)
-	delete(e.locks, l.token)
+	if !e.sabotaged("lost-lock-settles") {
+		delete(e.locks, l.token)
+	}
 	delete(l.q.locked, l.seq)
-	if l.state == message.Deferred {
+	if l.st.State == message.Deferred {
 		l.q.heldAside--
 	}
+	if l.g != nil {
+		l.g.hidden.Delete(l.seq)
+		l.q.turnOf(l.g)
+	}
+}
+
+// happen is that the lock expires.
+func (l *lock) happen(t *tx) error {
+	t.lapse(l)
+	return nil
+}
+
+// lapse ends a lock whose time is over: a delivery has failed.
+func (t *tx) lapse(l *lock) {
+	t.e.drop(l)
+	t.fail(l.q, l.seq, &l.st)
+}
+
+// letGo ends a lock and counts nothing.
+func (t *tx) letGo(l *lock) {
+	t.e.drop(l)
+	t.free(l.q, l.seq, &l.st)
 }
 
 // live returns the lock that a token stands for in this queue.
 func (e *Engine) live(q *queue, token message.UUID) (*lock, error) {
 	l := e.locks[token]
-	if l == nil || l.q != q {
-		return nil, ErrLockLost
+	switch {
+	case l != nil && l.q == q && l.x == nil:
+		return l, nil
+	case l != nil && l.q == q:
+		return nil, fmt.Errorf("%w: a transaction has decided over it", ErrLocked)
+	case q.groups != nil && q.of.p.RequiresSession:
+		return nil, ErrSessionLockLost
 	}
-	return l, nil
+	return nil, ErrLockLost
 }
 
 // Renew makes locks last for the queue's lock duration from now. errs[i] is [ErrLockLost]
-// for a lock that is gone.
+// for a lock that is gone, and [ErrUnsupported] for one that lasts as long as its session's.
 func (e *Engine) Renew(a Address, tokens ...message.UUID) (errs []error, err error) {
-	return e.each(a, tokens, func(t *tx, l *lock, st *store.State) error {
-		l.until = t.now.Add(l.q.of.LockDuration)
-		l.timer.at = l.until
-		heap.Fix(&e.timers, l.timer.index)
-		st.LockedUntil = l.until
-		t.batch.PutState(l.q.key(l.seq), st)
+	return e.each(a, tokens, func(t *tx, l *lock) error {
+		if l.timer == nil {
+			return fmt.Errorf("%w: renew the lock of the session", ErrUnsupported)
+		}
+		t.extend(l, l.q.of.p.LockDuration)
+		return nil
+	}, (*tx).flush)
+}
+
+func (t *tx) extend(l *lock, d time.Duration) {
+	l.until = t.now.Add(d)
+	t.e.timers.move(l.timer, l.until)
+	l.st.LockedUntil = l.until
+	t.put(l.q.key(l.seq), &l.st)
+}
+
+// Delivery is one delivery of a message: the lock token that it came with, and its sequence
+// number, by which it is found when the lock is gone.
+type Delivery struct {
+	Seq   int64
+	Token message.UUID
+}
+
+// maxHold is the longest time that deliveries can be extended to, from the receive on.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html
+const maxHold = 12 * time.Hour
+
+// Extend makes locks last for d from now, 0 to 12 hours after the receive. 0 lets go at once
+// and counts nothing. Where the entity allows stale tokens, a delivery whose lock has expired
+// is locked again. errs[i] is [ErrLockLost] or [ErrNoMessage].
+func (e *Engine) Extend(a Address, d time.Duration, deliveries ...Delivery) (errs []error, err error) {
+	return e.eachDelivery(a, deliveries, func(t *tx, q *queue, l *lock, seq uint64, st *store.State) error {
+		switch {
+		case d < 0 || d > maxHold || l != nil && t.now.Add(d).Sub(l.since) > maxHold:
+			return fmt.Errorf("%w: a lock lasts 0 to %v from the receive on", ErrInvalid, maxHold)
+		case l != nil && l.timer == nil:
+			return fmt.Errorf("%w: renew the lock of the session", ErrUnsupported)
+		case l != nil && d > 0:
+			t.extend(l, d)
+		case l != nil:
+			t.letGo(l)
+		case d > 0:
+			st.LockedUntil = t.now.Add(d)
+			e.leave(q, seq, st)
+			e.expire(q, seq, st)
+			e.hold(q, seq, st).since = t.now
+			t.put(q.key(seq), st)
+		}
 		return nil
 	}, (*tx).flush)
 }
@@ -68,16 +155,19 @@ func (e *Engine) Renew(a Address, tokens ...message.UUID) (errs []error, err err
 // Release lets go of locks at once and counts no delivery. A lock that is gone already is
 // passed over.
 func (e *Engine) Release(a Address, tokens ...message.UUID) error {
-	_, err := e.each(a, tokens, func(t *tx, l *lock, st *store.State) error {
-		e.drop(l)
-		t.free(l.q, l.seq, st)
+	_, err := e.each(a, tokens, func(t *tx, l *lock) error {
+		if e.sabotaged("count-on-release") {
+			t.lapse(l)
+			return nil
+		}
+		t.letGo(l)
 		return nil
 	}, (*tx).flush)
 	return err
 }
 
 // each runs f on every lock that is live, then ends the command with finish.
-func (e *Engine) each(a Address, tokens []message.UUID, f func(*tx, *lock, *store.State) error, finish func(*tx) error) ([]error, error) {
+func (e *Engine) each(a Address, tokens []message.UUID, f func(*tx, *lock) error, finish func(*tx) error) ([]error, error) {
 	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
@@ -85,132 +175,85 @@ func (e *Engine) each(a Address, tokens []message.UUID, f func(*tx, *lock, *stor
 	errs := make([]error, len(tokens))
 	for i, token := range tokens {
 		l, err := e.live(q, token)
-		if err != nil {
-			errs[i] = err
-			continue
+		if err == nil {
+			err = f(t, l)
 		}
-		st, err := e.store.State(q.key(l.seq))
-		if err != nil {
-			errs[i] = fmt.Errorf("message %d: %w", l.seq, err)
-			continue
-		}
-		errs[i] = f(t, l, &st)
+		errs[i] = err
 	}
 	return errs, finish(t)
 }
 
-// free makes a message deliverable again: an active one at its place in the order, a
-// deferred one to those who ask for its number.
-func (t *tx) free(q *queue, seq uint64, st *store.State) {
-	st.Token, st.LockedUntil = message.UUID{}, time.Time{}
-	q.free(st.State).Insert(seq)
-	t.batch.PutState(q.key(seq), st)
+// eachDelivery is each for deliveries; f gets no lock for one that is stale and allowed.
+func (e *Engine) eachDelivery(a Address, ds []Delivery, f func(*tx, *queue, *lock, uint64, *store.State) error, finish func(*tx) error) ([]error, error) {
+	t, q, err := e.on(a)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(ds))
+	done := make(map[Delivery]bool, len(ds))
+	for i, d := range ds {
+		if done[d] {
+			errs[i] = fmt.Errorf("%w: it is named twice", ErrLockLost)
+			continue
+		}
+		done[d] = true // the store does not show yet what this command did to it
+		l, st, err := t.delivered(q, d)
+		if err == nil {
+			err = f(t, q, l, uint64(d.Seq), &st)
+		}
+		errs[i] = err
+	}
+	return errs, finish(t)
 }
 
-// fail counts a failed delivery of a message that nobody holds any more. In a main queue
-// the count that reaches the maximum moves the message in the same commit; in a dead-letter
-// sub-queue nothing is counted.
+// delivered finds a delivery, under its lock or, where the entity allows it, without one.
+func (t *tx) delivered(q *queue, d Delivery) (*lock, store.State, error) {
+	seq := uint64(d.Seq)
+	l, err := t.e.live(q, d.Token)
+	if err == nil && l.seq != seq {
+		return nil, store.State{}, fmt.Errorf("%w: the token is of another message", ErrInvalid)
+	}
+	if err != nil && !q.has(seq) {
+		return nil, store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)
+	}
+	if err == nil {
+		return l, l.st, nil
+	}
+	if !q.of.p.StaleTokens || q.locked[seq] != nil {
+		return nil, store.State{}, err
+	}
+	st, stateErr := t.e.store.State(q.key(seq))
+	switch {
+	case stateErr != nil:
+		return nil, st, fmt.Errorf("message %d: %w", seq, stateErr)
+	case st.Token != d.Token:
+		return nil, st, ErrLockLost
+	}
+	return nil, st, nil
+}
+
+// free makes a message that stands nowhere deliverable again: an active one at its place in
+// the order, a deferred one to those who ask for its number.
+func (t *tx) free(q *queue, seq uint64, st *store.State) {
+	if !q.of.p.StaleTokens {
+		st.Token = message.UUID{}
+	}
+	st.LockedUntil = time.Time{}
+	t.e.enter(q, seq, st)
+	t.put(q.key(seq), st)
+}
+
+// fail counts a failed delivery of a message that nobody holds any more, unless the entity
+// counts deliveries when they are made. The count that reaches the maximum moves the message
+// in the same commit. In a dead-letter sub-queue nothing is counted.
 // Source: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-dead-letter-queues#maximum-delivery-count
 func (t *tx) fail(q *queue, seq uint64, st *store.State) {
-	if q.sub == Main {
+	if q.sub == Main && !q.of.p.CountOnReceive {
 		st.Deliveries++
-		if st.Deliveries >= q.of.MaxDeliveryCount {
-			t.bury(q, seq, st, reasonMaxDeliveryCount, descriptionMaxDeliveryCount(q.of.MaxDeliveryCount))
+		if int(st.Deliveries) >= q.of.p.MaxDeliveryCount {
+			t.bury(q, seq, st, causeDeliveries(q.of.p.MaxDeliveryCount))
 			return
 		}
 	}
 	t.free(q, seq, st)
-}
-
-// timer is something that happens at a time: a lock expires, or a scheduled message is due.
-type timer struct {
-	at    time.Time
-	q     *queue
-	seq   uint64
-	lock  *lock // nil: the message becomes active
-	index int   // in the heap
-}
-
-// timers is a heap with the earliest on top; equal times go by queue and number, so that
-// one history has one outcome.
-type timers []*timer
-
-func (h timers) Len() int { return len(h) }
-func (h timers) Less(i, j int) bool {
-	a, b := h[i], h[j]
-	if !a.at.Equal(b.at) {
-		return a.at.Before(b.at)
-	}
-	if a.q != b.q {
-		return a.q.key(0).Queue < b.q.key(0).Queue || a.q.of == b.q.of && a.q.sub < b.q.sub
-	}
-	return a.seq < b.seq
-}
-
-func (h timers) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *timers) Push(x any) {
-	t := x.(*timer)
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-
-func (h *timers) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return t
-}
-
-func (h *timers) add(t *timer) *timer {
-	heap.Push(h, t)
-	return t
-}
-
-func (h *timers) remove(t *timer) { heap.Remove(h, t.index) }
-
-// advance makes true what has happened since the last command, in the order of time.
-func (t *tx) advance() error {
-	e := t.e
-	for len(e.timers) > 0 && !e.timers[0].at.After(t.now) {
-		due := e.timers[0]
-		st, err := e.store.State(due.q.key(due.seq))
-		if err != nil && !isDamage(err) {
-			return errors.Join(unavailable(err), t.write())
-		}
-		if due.lock != nil {
-			e.drop(due.lock)
-		} else {
-			e.forget(due.q, due.seq)
-		}
-		switch {
-		case err != nil:
-			due.q.damaged[due.seq] = struct{}{}
-		case due.lock != nil:
-			t.fail(due.q, due.seq, &st)
-		default:
-			t.activate(due.q, due.seq, &st)
-		}
-	}
-	return t.write()
-}
-
-// write writes what advance has gathered at once, because the command that follows reads
-// states from the store.
-func (t *tx) write() error {
-	if t.batch.Empty() {
-		return nil
-	}
-	err := t.e.store.ApplyLazily(t.batch)
-	t.batch = t.e.store.NewBatch()
-	return unavailable(err)
-}
-
-// isDamage tells a record that is broken or missing from a store that cannot be read.
-func isDamage(err error) bool {
-	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrNotFound) || errors.Is(err, message.ErrCorrupt)
 }

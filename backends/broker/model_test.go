@@ -56,7 +56,7 @@ func newMachine(t *rapid.T) *machine {
 	m := &machine{fs: vfs.NewCrashableMem(), now: epoch, used: map[string]int64{}, msgs: map[string]*modelMessage{}}
 	m.open(t)
 	for _, q := range modelQueues {
-		if err := m.e.CreateQueue(q, defaultsWith(func(p *Properties) { p.LockDuration, p.MaxDeliveryCount = modelLock, modelCount })); err != nil {
+		if err := m.e.Create(q, Queue, defaultsWith(func(p *Properties) { p.LockDuration, p.MaxDeliveryCount = modelLock, modelCount })); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func (m *machine) send(t *rapid.T) {
 		m.msgs[x.id] = x
 		msgs = append(msgs, msg)
 	}
-	m.ok(t, "send")(m.e.Send(Address{Name: q}, msgs))
+	m.ok(t, "send")(refusals(m.e.Send(Address{Name: q}, msgs)))
 }
 
 // ok returns a check that a call and all its items succeeded.
@@ -133,7 +133,7 @@ func (m *machine) ok(t *rapid.T, what string) func([]error, error) {
 
 func (m *machine) receive(t *rapid.T) {
 	a := m.address(t)
-	got, err := m.e.Receive(a, 0)
+	got, err := one(m.e.Receive(a, ReceiveOptions{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func (m *machine) receiveDeferred(t *rapid.T) {
 	if x == nil {
 		return
 	}
-	got, err := m.e.ReceiveDeferred(a, x.seq)
+	got, err := one(m.e.ReceiveDeferred(a, ReceiveOptions{}, x.seq))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func (m *machine) purge(t *rapid.T) {
 	}
 	a := m.address(t)
 	gone := m.in(a, free)
-	n, err := m.e.Purge(context.Background(), a)
+	n, err := m.e.Purge(context.Background(), a, PurgeOptions{})
 	if err != nil || n != int64(len(gone)) {
 		t.Fatalf("purged %d, want %d; %v", n, len(gone), err)
 	}
@@ -402,7 +402,7 @@ func (m *machine) checkFresh(t *rapid.T, queue string, fresh []*modelMessage) {
 
 // checkCounts: what is reported equals a full scan.
 func (m *machine) checkCounts(t *rapid.T) {
-	infos, err := m.e.Queues()
+	infos, err := m.e.Entities()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,16 @@ type Move struct {
 	To   Address // the message arrives there as a new one
 	As   *message.Message
 	Keep bool // leave the source where it is
+	// AllowUnrouted lets a topic have the message though no rule lets it through: it is gone
+	// then.
+	AllowUnrouted bool
 }
 
-// Move takes messages that nobody holds out of a queue or sub-queue and puts them, as
-// given, at the end of others. Each is in one atomic commit: after a crash it is in exactly
-// one of the two places. The body is not copied where it is unchanged, except for Keep.
-// errs[i] says why move i did not happen: [ErrNoMessage], [ErrLocked], [ErrNoEntity], or
-// what Send refuses.
+// Move takes messages that nobody holds out of a queue or sub-queue and sends them, as
+// given, to other entities. Each is in one atomic commit: after a crash it is in exactly
+// one of the two places. The body is not copied where it is unchanged. errs[i] says why move i
+// did not happen: [ErrNoMessage], [ErrLocked], [ErrNoEntity], [ErrDuplicate], [ErrUnrouted],
+// or what Send refuses.
 func (e *Engine) Move(a Address, moves []Move) (errs []error, err error) {
 	same := e.sameBodies(a, moves)
 	t, q, err := e.on(a)
@@ -27,13 +30,8 @@ func (e *Engine) Move(a Address, moves []Move) (errs []error, err error) {
 		return nil, err
 	}
 	errs = make([]error, len(moves))
-	seen := make(map[int64]bool, len(moves))
+	t.remember()
 	for i, mv := range moves {
-		if seen[mv.Seq] && !mv.Keep {
-			errs[i] = fmt.Errorf("%w: %d is named twice", ErrNoMessage, mv.Seq)
-			continue
-		}
-		seen[mv.Seq] = true
 		errs[i] = t.move(q, mv, same[i])
 	}
 	return errs, t.commit()
@@ -48,24 +46,58 @@ func (t *tx) move(q *queue, mv Move, sameBody bool) error {
 	if err != nil {
 		return err
 	}
-	if err := dst.of.accepts(mv.As); err != nil {
+	if mv.As == nil {
+		return fmt.Errorf("%w: there is no message", ErrInvalid)
+	}
+	c := newContent(mv.As)
+	grows := c.headSize + c.bodySize
+	if dst == q.of && !mv.Keep {
+		grows -= old.HeadSize + old.BodySize
+	}
+	if err := t.accepts(dst, mv.As, &c, grows); err != nil {
 		return err
 	}
-	st := store.State{Head: t.content(), Body: old.Body, BodySize: int64(mv.As.Body.Len()), EnqueuedSeq: uint64(mv.Seq)}
-	if mv.Keep || !sameBody {
-		st.Body = t.content()
-		t.batch.PutBody(st.Body, mv.As.Body)
+	if sameBody {
+		c.body, c.shared, c.newBody = old.Body, old.Shared, message.Body{}
 	}
-	if !mv.Keep {
-		t.e.forget(q, uint64(mv.Seq))
-		t.batch.DeleteState(q.key(uint64(mv.Seq)))
-		t.batch.DeleteHead(old.Head)
-		if !sameBody {
-			t.batch.DeleteBody(old.Body)
-		}
+	r := &router{t: t, size: c.headSize + c.bodySize}
+	due := t.due(dst, mv.As)
+	r.arrive(dst, copyOf{m: mv.As, expires: t.expires(mv.As, due), from: uint64(mv.Seq)}, due)
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.duplicate != nil:
+		return fmt.Errorf("%w: use another message id", ErrDuplicate)
+	case len(r.landings) == 0 && !mv.AllowUnrouted:
+		return fmt.Errorf("%w: %s", ErrUnrouted, dst.name)
 	}
-	t.enqueue(dst, mv.As, &st)
+	if mv.Keep {
+		t.copy(q, mv, &old, r, c, sameBody)
+		return nil
+	}
+	t.e.leave(q, uint64(mv.Seq), &old)
+	t.unlist(q, uint64(mv.Seq), &old)
+	t.unuse(old.Head, t.batch.DeleteHead)
+	if !sameBody {
+		t.unuse(old.Body, t.batch.DeleteBody)
+	}
+	t.land(r, c, 0)
 	return nil
+}
+
+// copy stores a copy beside its source, which is marked if they share their body from now on.
+func (t *tx) copy(q *queue, mv Move, old *store.State, r *router, c content, sameBody bool) {
+	if sameBody && len(r.landings) > 0 {
+		old.Shared = true
+		t.put(q.key(uint64(mv.Seq)), old)
+		c.shared = true
+		t.land(r, c, 1)
+		return
+	}
+	if sameBody { // and nobody takes it
+		c.body, c.newBody = 0, message.Body{}
+	}
+	t.land(r, c, 0)
 }
 
 // sameBodies tells which moves leave the body as it is. Bodies never change, so this is
@@ -87,7 +119,7 @@ func (e *Engine) sameBodies(a Address, moves []Move) []bool {
 			continue
 		}
 		st, err := view.State(q.key(uint64(mv.Seq)))
-		if err != nil || mv.Keep || st.BodySize != int64(mv.As.Body.Len()) {
+		if err != nil || st.BodySize != int64(mv.As.Body.Len()) {
 			continue
 		}
 		body, err := view.Body(st.Body)

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"time"
+
 	"github.com/tidwall/btree"
 
 	"dlq/backends/broker/store"
@@ -19,20 +21,40 @@ type queue struct {
 	scheduled map[uint64]*timer   // waiting to become active
 	damaged   map[uint64]struct{} // cannot be read: shown, and never delivered
 	heldAside int64               // how many of locked are deferred
+
+	groups map[string]*group         // sessions or message groups; nil: it has none
+	turns  btree.Map[uint64, *group] // the groups that have something to deliver, by their turn
+	turn   uint64                    // the last turn given
+
+	expiring btree.BTreeG[expiry] // what time removes, the earliest first
+	sweeper  *timer               // of a queue with a retention: when the first expires
 }
 
 func newQueue(of *entity, sub Sub) *queue {
-	return &queue{of: of, sub: sub, locked: map[uint64]*lock{}, scheduled: map[uint64]*timer{}, damaged: map[uint64]struct{}{}}
+	q := &queue{
+		of: of, sub: sub, locked: map[uint64]*lock{}, scheduled: map[uint64]*timer{}, damaged: map[uint64]struct{}{},
+		expiring: *btree.NewBTreeGOptions(expiry.before, btree.Options{NoLocks: true}),
+	}
+	if sub == Main && (of.p.RequiresSession || of.p.Groups) {
+		q.groups = map[string]*group{}
+	}
+	return q
 }
 
 func (q *queue) key(seq uint64) store.Key {
-	return store.Key{Queue: q.of.ID, Sub: uint8(q.sub), Seq: seq}
+	return store.Key{Queue: q.of.id, Sub: uint8(q.sub), Seq: seq}
 }
 
 // active counts the active messages, free or locked, and those that cannot be read.
 func (q *queue) active() int64 {
 	return int64(q.ready.Len()) + int64(len(q.locked)+len(q.damaged)) - q.heldAside
 }
+
+// deferredCount counts the deferred messages, free or locked.
+func (q *queue) deferredCount() int64 { return int64(q.deferred.Len()) + q.heldAside }
+
+// all counts every message here.
+func (q *queue) all() int64 { return q.active() + q.deferredCount() + int64(len(q.scheduled)) }
 
 // lowest returns a sequence number that no message here lies below: where a search begins
 // that is to pass over nothing that is gone.
@@ -58,17 +80,6 @@ func (q *queue) lowest() uint64 {
 	return low
 }
 
-// deferredCount counts the deferred messages, free or locked.
-func (q *queue) deferredCount() int64 { return int64(q.deferred.Len()) + q.heldAside }
-
-// free returns the set in which a free message with that state stands.
-func (q *queue) free(s message.State) *btree.Set[uint64] {
-	if s == message.Deferred {
-		return &q.deferred
-	}
-	return &q.ready
-}
-
 // has reports whether the message is here, in whatever state.
 func (q *queue) has(seq uint64) bool {
 	_, isLocked := q.locked[seq]
@@ -76,12 +87,87 @@ func (q *queue) has(seq uint64) bool {
 	return isLocked || isScheduled || q.ready.Contains(seq) || q.deferred.Contains(seq)
 }
 
-// forget takes a message that nobody holds out of the index.
-func (e *Engine) forget(q *queue, seq uint64) {
+// enter puts a message that is in no set where its state says, free.
+func (e *Engine) enter(q *queue, seq uint64, st *store.State) {
+	switch st.State {
+	case message.Deferred:
+		q.deferred.Insert(seq)
+	case message.Scheduled:
+		q.scheduled[seq] = e.timers.add(st.Due, dueMessage{q, seq})
+		if g := q.group(st); g != nil && q.of.p.Groups {
+			g.hidden.Insert(seq) // a delayed message holds back those behind it
+			q.turnOf(g)
+		}
+	default:
+		q.ready.Insert(seq)
+		if g := q.group(st); g != nil {
+			g.ready.Insert(seq)
+			q.turnOf(g)
+		}
+		if q.sub == Main && q.of.p.ForwardTo != "" {
+			e.timers.add(e.latest, backlog{q.of})
+		}
+	}
+	e.expire(q, seq, st)
+}
+
+// leave takes a message that nobody holds out of every set. st is what enter was given.
+func (e *Engine) leave(q *queue, seq uint64, st *store.State) {
 	q.ready.Delete(seq)
 	q.deferred.Delete(seq)
 	if t := q.scheduled[seq]; t != nil {
 		e.timers.remove(t)
 		delete(q.scheduled, seq)
+	}
+	if g := q.group(st); g != nil {
+		g.ready.Delete(seq)
+		g.hidden.Delete(seq)
+		q.turnOf(g)
+	}
+	q.expiring.Delete(expiry{q.expiresAt(st), seq})
+}
+
+// expiry is a message that time removes.
+type expiry struct {
+	at  int64 // milliseconds since the epoch
+	seq uint64
+}
+
+func (a expiry) before(b expiry) bool { return a.at < b.at || a.at == b.at && a.seq < b.seq }
+
+// expiresAt is the moment that a message is filed under: the end of its life, or in a queue
+// with a retention, which can be changed, its beginning.
+func (q *queue) expiresAt(st *store.State) int64 {
+	if q.of.p.Retention > 0 {
+		return st.Enqueued.UnixMilli()
+	}
+	return st.Expires.UnixMilli()
+}
+
+// expire files a free message under the end of its life, if it has one. Dead letters and
+// deferred messages have none; with a retention every message has one, held or not.
+// Source: https://learn.microsoft.com/azure/service-bus-messaging/message-expiration
+func (e *Engine) expire(q *queue, seq uint64, st *store.State) {
+	switch {
+	case q.of.p.Retention > 0:
+		q.expiring.Set(expiry{q.expiresAt(st), seq})
+		e.timeSweep(q)
+	case q.sub == Main && !st.Expires.IsZero() && (st.State == message.Active || e.sabotaged("ttl-deferred")):
+		q.expiring.Set(expiry{q.expiresAt(st), seq})
+	}
+}
+
+// timeSweep sets the timer of a queue with a retention to the end of its oldest message.
+func (e *Engine) timeSweep(q *queue) {
+	first, ok := q.expiring.Min()
+	if !ok || q.of.p.Retention == 0 {
+		return
+	}
+	at := time.UnixMilli(first.at).Add(q.of.p.Retention + time.Millisecond).UTC() // after it, not at it
+	switch {
+	case q.sweeper == nil:
+		q.sweeper = e.timers.add(at, sweep{q})
+	case at.Before(q.sweeper.at):
+		e.timers.move(q.sweeper, at)
 	}
 }

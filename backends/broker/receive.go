@@ -2,177 +2,299 @@ package broker
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"dlq/backends/broker/store"
 	"dlq/backends/message"
 )
 
-// Receive locks the first free message whose sequence number is above after, and returns
-// it whole, with its lock token. It returns nil when there is none. The lock lasts for the
-// queue's lock duration unless renewed. It waits for nothing.
-func (e *Engine) Receive(a Address, after int64) (*message.Message, error) {
-	return e.lock(a, func(q *queue) (uint64, message.State, error) {
-		var seq uint64
-		q.ready.Ascend(uint64(after)+1, func(s uint64) bool { seq = s; return false })
-		return seq, message.Active, nil
+// ReceiveOptions say what to receive.
+type ReceiveOptions struct {
+	Max   int   // messages at most; 0 is 1
+	After int64 // only those with a higher sequence number
+	// Lock is how long the locks last; nil: as long as the entity says. 0 leaves the messages
+	// where they are, for all to receive.
+	Lock *time.Duration
+	// Delete removes the messages at once instead of locking them, and waits until that is
+	// durable.
+	Delete bool
+	// Session is the lock of the session to receive from, in an entity that requires one.
+	Session message.UUID
+}
+
+// Receive locks the first free messages and returns them whole, with their lock tokens, or
+// none. What has expired is dead-lettered or removed before, and what has been received as
+// often as a redrive policy allows moves to the queue that the policy names. It waits for
+// nothing.
+func (e *Engine) Receive(a Address, o ReceiveOptions) ([]*message.Message, error) {
+	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
+		if err := t.expireReady(q); err != nil {
+			return nil, err
+		}
+		k := &taker{t: t, q: q, o: o, below: q.of.next}
+		return k, k.free()
 	})
 }
 
-// ReceiveDeferred locks a deferred message by its sequence number and returns it whole.
-func (e *Engine) ReceiveDeferred(a Address, seq int64) (*message.Message, error) {
-	return e.lock(a, func(q *queue) (uint64, message.State, error) {
-		if q.deferred.Contains(uint64(seq)) {
-			return uint64(seq), message.Deferred, nil
+// ReceiveDeferred locks deferred messages by their sequence numbers and returns them whole,
+// all or none. The error is [ErrNoMessage] or [ErrLocked].
+func (e *Engine) ReceiveDeferred(a Address, o ReceiveOptions, seqs ...int64) ([]*message.Message, error) {
+	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
+		k := &taker{t: t, q: q, o: o, below: q.of.next}
+		for i, n := range seqs {
+			if l := q.locked[uint64(n)]; l != nil && l.st.State == message.Deferred {
+				return nil, fmt.Errorf("%w: message %d", ErrLocked, n)
+			}
+			if !q.deferred.Contains(uint64(n)) || slices.Contains(seqs[:i], n) {
+				return nil, fmt.Errorf("%w: %d is not deferred", ErrNoMessage, n)
+			}
+			st, err := e.store.State(q.key(uint64(n)))
+			if err != nil {
+				return nil, fmt.Errorf("message %d: %w", n, err)
+			}
+			if k.session != nil && message.Str(st.Session) != k.session.id {
+				return nil, fmt.Errorf("%w: %d is of another session", ErrNoMessage, n)
+			}
 		}
-		if l := q.locked[uint64(seq)]; l != nil && l.state == message.Deferred {
-			return 0, 0, ErrLocked
+		for _, n := range seqs {
+			if _, err := k.take(uint64(n)); err != nil {
+				return nil, err
+			}
 		}
-		return 0, 0, fmt.Errorf("%w: %d is not deferred", ErrNoMessage, seq)
+		return k, nil
 	})
 }
 
-// lock holds the message that pick names, if it names one.
-func (e *Engine) lock(a Address, pick func(*queue) (uint64, message.State, error)) (*message.Message, error) {
+// receive runs a command that takes messages, and reads them.
+func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*taker, error)) ([]*message.Message, error) {
 	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
 	}
-	held, err := t.take(q, pick)
-	if err != nil || held == nil {
+	if err := q.receives(o.Session); err != nil {
 		t.end()
 		return nil, err
 	}
+	k, err := take(t, q)
+	if err != nil {
+		if t.batch.Empty() {
+			t.end()
+			return nil, err
+		}
+		if flushed := t.flush(); flushed != nil {
+			return nil, flushed
+		}
+		return nil, err
+	}
+	if o.Delete {
+		return k.whole, t.commit()
+	}
 	view, done := e.view()
 	defer done()
+	retention := q.of.p.Retention
 	if err := t.flush(); err != nil {
 		return nil, err
 	}
-	m, _, err := read(view, *held, false)
-	if !isDamage(err) {
-		return m, unavailable(err)
-	}
-	// Nobody gets it, so nobody could let it go; and it must not stand in the way of the others.
-	if err := e.Release(a, held.Token); err != nil {
-		return nil, err
-	}
-	e.mu.Lock()
-	e.quarantine(held.Key)
-	e.mu.Unlock()
-	return e.lock(a, pick)
-}
-
-// quarantine sets a message aside that nobody holds and that cannot be read.
-func (e *Engine) quarantine(k store.Key) {
-	q := e.byID[k.Queue].subs[k.Sub]
-	if q.has(k.Seq) && q.locked[k.Seq] == nil {
-		e.forget(q, k.Seq)
-		q.damaged[k.Seq] = struct{}{}
-	}
-}
-
-// take locks the message that pick names; nil: it names none.
-func (t *tx) take(q *queue, pick func(*queue) (uint64, message.State, error)) (*store.Message, error) {
-	for {
-		seq, state, err := pick(q)
-		if err != nil || seq == 0 {
-			return nil, err
-		}
-		st, err := t.e.store.State(q.key(seq))
-		if isDamage(err) {
-			t.e.quarantine(q.key(seq))
-			continue
-		}
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		st.Token, st.LockedUntil = t.e.newID(), t.now.Add(q.of.LockDuration)
-		t.e.hold(q, seq, state, st.Token, st.LockedUntil)
-		t.batch.PutState(q.key(seq), &st)
-		return &store.Message{Key: q.key(seq), State: st}, nil
-	}
-}
-
-// read puts a message together from its stored parts, and says how many bytes those have.
-func read(view store.Snapshot, s store.Message, noBody bool) (m *message.Message, size int, err error) {
-	m, size, err = view.Head(s.Head)
-	if err != nil {
-		return nil, 0, fmt.Errorf("message %d: %w", s.Seq, err)
-	}
-	for _, a := range s.Overlay {
-		m.Properties.Set(a.Name, a.Value)
-	}
-	m.Broker = message.Broker{
-		SequenceNumber: int64(s.Seq), EnqueuedSequenceNumber: int64(s.EnqueuedSeq), EnqueuedTime: s.Enqueued,
-		ExpiresAt: s.Expires, DeliveryCount: s.Deliveries, State: s.State.State,
-		LockToken: s.Token, LockedUntil: s.LockedUntil, BodyOmitted: noBody, BodySize: s.BodySize,
-	}
-	if noBody {
-		return m, size, nil
-	}
-	if m.Body, err = view.Body(s.Body); err != nil {
-		return nil, 0, fmt.Errorf("message %d: %w", s.Seq, err)
-	}
-	return m, size + m.Body.Len(), nil
-}
-
-// DamagedAttribute is the system attribute of a message that is there and cannot be read.
-const DamagedAttribute = "Damaged"
-
-// damaged stands for a message that cannot be read, so that the others can be shown. It
-// counts as read without its body, and nothing sends such a message.
-func damaged(s store.Message, err error) *message.Message {
-	return &message.Message{
-		System: []message.Attribute{{Name: DamagedAttribute, Value: message.String(err.Error())}},
-		Broker: message.Broker{
-			SequenceNumber: int64(s.Seq), EnqueuedTime: s.Enqueued, DeliveryCount: s.Deliveries, State: s.State.State,
-			BodyOmitted: true, BodySize: s.BodySize,
-		},
-	}
-}
-
-// PeekOptions narrow a page of a peek.
-type PeekOptions struct {
-	From   int64 // first sequence number
-	Max    int   // messages in a page, at least 1
-	NoBody bool
-}
-
-// maxPageBytes bounds what one page of a peek holds, about, unless a single message is larger.
-const maxPageBytes = 8 << 20
-
-// Peek returns a page of messages in the order of their sequence numbers, whatever their
-// state, and changes nothing. A page may be short; it is empty only at the end. The lock
-// tokens are not shown. One that cannot be read is shown with [DamagedAttribute] alone. It
-// takes O(log n) and the page, however deep the queue is.
-func (e *Engine) Peek(a Address, o PeekOptions) ([]*message.Message, error) {
-	t, q, err := e.on(a)
-	if err != nil {
-		return nil, err
-	}
-	view, done := e.view()
-	from := q.key(max(uint64(max(o.From, 0)), q.lowest()))
-	t.end()
-	defer done()
-
-	var page []*message.Message
-	size := 0
-	for s, err := range view.StatesFrom(from) {
-		var m *message.Message
-		var n int
-		if err == nil {
-			m, n, err = read(view, s, o.NoBody)
-		}
+	out := make([]*message.Message, 0, len(k.taken))
+	for _, s := range k.taken {
+		m, _, err := read(view, s, false)
 		switch {
 		case isDamage(err):
-			m = damaged(s, err)
-		case err != nil:
-			return page, unavailable(err)
+			err = e.giveUp(a, s)
+		case err == nil:
+			m.Broker.ExpiresAt = lifeEnd(&s.State, retention)
+			out = append(out, m)
 		}
-		m.Broker.LockToken = message.UUID{}
-		page = append(page, m)
-		if size += n; len(page) >= o.Max || size >= maxPageBytes {
-			break
+		if err != nil {
+			return out, unavailable(err)
 		}
 	}
-	return page, nil
+	if len(out) == 0 && len(k.taken) > 0 { // all were damaged
+		return e.receive(a, o, take)
+	}
+	return out, nil
+}
+
+// receives reports why the queue lets nothing out.
+func (q *queue) receives(session message.UUID) error {
+	ent := q.of
+	switch {
+	case ent.kind == Topic:
+		return fmt.Errorf("%w: a topic cannot be received from; receive from its subscriptions", ErrUnsupported)
+	case !ent.receives():
+		return fmt.Errorf("%w: %s is %s", ErrDisabled, ent.name, ent.p.Status)
+	case ent.p.MaxInFlight > 0 && len(q.locked) >= ent.p.MaxInFlight:
+		return fmt.Errorf("%w: %d", ErrInFlight, len(q.locked))
+	case q.sub == Main && ent.p.RequiresSession && session.IsZero():
+		return fmt.Errorf("%w: %s requires sessions; accept one first", ErrUnsupported, ent.name)
+	case (q.sub != Main || !ent.p.RequiresSession) && !session.IsZero():
+		return fmt.Errorf("%w: %s has no sessions", ErrUnsupported, ent.name)
+	}
+	return nil
+}
+
+// giveUp lets go of a message that cannot be read and sets it aside: nobody gets it, so nobody
+// could let it go, and it must not stand in the way of the others.
+func (e *Engine) giveUp(a Address, s store.Message) error {
+	if err := e.Release(a, s.Token); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if ent := e.byID[s.Queue]; ent != nil {
+		e.quarantine(ent.subs[s.Sub], s.Seq, &s.State)
+	}
+	return nil
+}
+
+// quarantine sets a message aside that nobody holds and that cannot be read. st is its state,
+// nil if that is what cannot be read.
+func (e *Engine) quarantine(q *queue, seq uint64, st *store.State) {
+	if !q.has(seq) || q.locked[seq] != nil {
+		return
+	}
+	if st == nil {
+		for _, g := range q.groups { // it is not known of which
+			if g.ready.Contains(seq) {
+				st = &store.State{Session: &g.id}
+			}
+		}
+		if st == nil {
+			st = &store.State{}
+		}
+	}
+	e.leave(q, seq, st)
+	q.damaged[seq] = struct{}{}
+}
+
+// taker takes messages for one call of receive.
+type taker struct {
+	t       *tx
+	q       *queue
+	o       ReceiveOptions
+	below   uint64 // numbers from here on were given in this call, by a redrive to itself
+	session *group
+	taken   []store.Message
+	whole   []*message.Message // instead of taken, when they are removed
+}
+
+func (k *taker) most() int  { return max(k.o.Max, 1) }
+func (k *taker) full() bool { return len(k.taken)+len(k.whole) >= k.most() }
+
+// free takes the first free messages in the order of delivery.
+func (k *taker) free() error {
+	q := k.q
+	switch {
+	case q.groups == nil:
+		return k.from(&q.ready, k.below)
+	case q.of.p.RequiresSession:
+		s := k.t.e.sessions[k.o.Session]
+		if s == nil || s.q != q {
+			return ErrSessionLockLost
+		}
+		return k.from(&s.g.ready, k.below)
+	}
+	// Groups take turns. One that is locked by this very call gives several.
+	var open []*group
+	q.turns.Scan(func(_ uint64, g *group) bool {
+		open = append(open, g)
+		return len(open) < k.most()+len(q.locked)+1 || len(open) < 1000
+	})
+	for _, g := range open {
+		limit := k.below
+		if held, any := g.hidden.Min(); any {
+			limit = min(limit, held)
+		}
+		if err := k.from(&g.ready, limit); err != nil || k.full() {
+			return err
+		}
+	}
+	return nil
+}
+
+// orderedSet is a set of sequence numbers.
+type orderedSet interface {
+	Ascend(from uint64, f func(uint64) bool)
+}
+
+// from takes messages of a set whose numbers are below a limit.
+func (k *taker) from(set orderedSet, limit uint64) error {
+	next := uint64(k.o.After) + 1
+	for !k.full() {
+		var seq uint64
+		set.Ascend(next, func(s uint64) bool { seq = s; return false })
+		if seq == 0 || seq >= limit {
+			return nil
+		}
+		next = seq + 1
+		took, err := k.take(seq)
+		if err != nil || took && k.q.of.p.GroupHeadOnly && k.q.groups != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes one free message, unless it turns out to be damaged, expired or received too often.
+func (k *taker) take(seq uint64) (bool, error) {
+	t, q := k.t, k.q
+	st, err := t.e.store.State(q.key(seq))
+	switch {
+	case isDamage(err):
+		t.e.quarantine(q, seq, nil)
+		return false, nil
+	case err != nil:
+		return false, unavailable(err)
+	case q.sub == Main && st.State == message.Active && q.of.p.Retention == 0 && !st.Expires.IsZero() && !st.Expires.After(t.now):
+		t.expired(q, seq, &st)
+		return false, nil
+	case t.redrive(q, seq, &st):
+		return false, nil
+	}
+	if q.of.p.CountOnReceive {
+		st.Deliveries++
+		if st.Received.IsZero() {
+			st.Received = t.now
+		}
+	}
+	if k.o.Delete {
+		return k.remove(seq, &st)
+	}
+	st.Token = t.e.newID()
+	switch s := t.e.sessions[k.o.Session]; {
+	case s != nil:
+		st.LockedUntil = s.g.until
+	case k.o.Lock == nil:
+		st.LockedUntil = t.now.Add(q.of.p.LockDuration)
+	default:
+		st.LockedUntil = t.now.Add(*k.o.Lock)
+	}
+	if st.LockedUntil.After(t.now) {
+		t.e.hold(q, seq, &st).since = t.now
+	} else {
+		st.LockedUntil = time.Time{}
+	}
+	t.put(q.key(seq), &st)
+	k.taken = append(k.taken, store.Message{Key: q.key(seq), State: st})
+	return true, nil
+}
+
+// remove takes a message for good. It is read before, so that one that cannot be read is not
+// lost.
+func (k *taker) remove(seq uint64, st *store.State) (bool, error) {
+	view := k.t.e.store.Snapshot()
+	defer func() { _ = view.Close() }()
+	m, _, err := read(view, store.Message{Key: k.q.key(seq), State: *st}, false)
+	if isDamage(err) {
+		k.t.e.quarantine(k.q, seq, st)
+		return false, nil
+	}
+	if err != nil {
+		return false, unavailable(err)
+	}
+	k.t.e.leave(k.q, seq, st)
+	k.t.remove(k.q, seq, st)
+	k.whole = append(k.whole, m)
+	return true, nil
 }

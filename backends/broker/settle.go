@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"dlq/backends/broker/store"
@@ -31,8 +32,10 @@ func (o Outcome) validate(q *queue) error {
 	switch {
 	case o.Action < Complete || o.Action > Bury:
 		return fmt.Errorf("%w: unknown action %d", ErrInvalid, o.Action)
-	case o.Action == Bury && q.sub == DeadLetter:
+	case o.Action == Bury && q.sub != Main:
 		return fmt.Errorf("%w: a dead letter cannot be dead-lettered again", ErrInvalid)
+	case o.Action > Abandon && !q.of.p.SubQueues:
+		return fmt.Errorf("%w: %s can neither defer nor dead-letter by request; its redrive policy moves messages", ErrUnsupported, q.of.name)
 	case utf8.RuneCountInString(o.Reason) > maxReason, utf8.RuneCountInString(o.Description) > maxReason:
 		return fmt.Errorf("%w: a dead-letter reason and description have at most %d characters each", ErrInvalid, maxReason)
 	}
@@ -43,14 +46,33 @@ func (o Outcome) validate(q *queue) error {
 }
 
 // Settle decides over messages by their lock tokens and returns when that is durable, in
-// one commit. errs[i] is [ErrLockLost] for a token that stands for no lock any more.
+// one commit. errs[i] is [ErrLockLost] or [ErrSessionLockLost] for a token that stands for no
+// lock any more.
 func (e *Engine) Settle(a Address, o Outcome, tokens ...message.UUID) (errs []error, err error) {
-	return e.each(a, tokens, func(t *tx, l *lock, st *store.State) error {
+	return e.each(a, tokens, func(t *tx, l *lock) error {
 		if err := o.validate(l.q); err != nil {
 			return err
 		}
 		e.drop(l)
-		t.settle(l.q, l.seq, st, o)
+		t.settle(l.q, l.seq, &l.st, o)
+		return nil
+	}, (*tx).commit)
+}
+
+// SettleDelivery is Settle for deliveries: where the entity allows stale tokens, it settles a
+// message whose lock has expired, too, unless it was received again. errs[i] is [ErrNoMessage]
+// for one that is gone.
+func (e *Engine) SettleDelivery(a Address, o Outcome, deliveries ...Delivery) (errs []error, err error) {
+	return e.eachDelivery(a, deliveries, func(t *tx, q *queue, l *lock, seq uint64, st *store.State) error {
+		if err := o.validate(q); err != nil {
+			return err
+		}
+		if l != nil {
+			e.drop(l)
+		} else {
+			e.leave(q, seq, st)
+		}
+		t.settle(q, seq, st, o)
 		return nil
 	}, (*tx).commit)
 }
@@ -80,7 +102,7 @@ func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []e
 			err = fmt.Errorf("%w: message %d is scheduled; it can only be completed, which cancels it", ErrInvalid, n)
 		}
 		if errs[i] = err; err == nil {
-			e.forget(q, uint64(n))
+			e.leave(q, uint64(n), &st)
 			t.settle(q, uint64(n), &st, o)
 		}
 	}
@@ -90,7 +112,7 @@ func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []e
 // unheld returns the state of a message that is there and that nobody holds.
 func (t *tx) unheld(q *queue, seq uint64) (store.State, error) {
 	if q.locked[seq] != nil {
-		return store.State{}, fmt.Errorf("%w: %d", ErrLocked, seq)
+		return store.State{}, fmt.Errorf("%w: message %d", ErrLocked, seq)
 	}
 	if _, ok := q.damaged[seq]; ok {
 		return store.State{}, fmt.Errorf("%w: %d", ErrDamaged, seq)
@@ -98,17 +120,17 @@ func (t *tx) unheld(q *queue, seq uint64) (store.State, error) {
 	if !q.has(seq) {
 		return store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)
 	}
-	st, err := t.e.store.State(q.key(seq))
+	st, err := t.state(q.key(seq))
 	return st, unavailable(err)
 }
 
-// settle does to a message, which stands nowhere in the index now, what the outcome says.
+// settle does to a message, which stands in no set now, what the outcome says.
 func (t *tx) settle(q *queue, seq uint64, st *store.State, o Outcome) {
 	if o.Action == Complete {
-		t.remove(q.key(seq), st)
+		t.remove(q, seq, st)
 		return
 	}
-	overlay := message.Properties(st.Overlay)
+	overlay := message.Properties(slices.Clone(st.Overlay)) // others may have a copy of the state
 	for _, a := range o.Set {
 		overlay.Set(a.Name, a.Value)
 	}
@@ -120,6 +142,6 @@ func (t *tx) settle(q *queue, seq uint64, st *store.State, o Outcome) {
 		st.State = message.Deferred
 		t.free(q, seq, st)
 	case Bury:
-		t.bury(q, seq, st, o.Reason, o.Description)
+		t.bury(q, seq, st, cause{o.Reason, o.Description})
 	}
 }

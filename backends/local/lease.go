@@ -20,11 +20,14 @@ type lease struct {
 	id   backends.EntityID
 	addr broker.Address
 	opts backends.LeaseOptions
-	// next locks the next message of the sweep; nil: there is none.
-	next func() (*message.Message, error)
-	stop chan struct{} // closed by Release
+	// next locks the next messages of the sweep, or none at its end.
+	next  func() ([]*message.Message, error)
+	stop  chan struct{} // closed by Release
+	after int64         // how far the sweep has come in a session
 
 	mu       sync.Mutex
+	ahead    []*message.Message // locked and not yet handed out
+	sessions []message.UUID     // locks of the sessions that the sweep has come to
 	held     map[message.UUID]struct{}
 	handed   int
 	released bool
@@ -32,52 +35,111 @@ type lease struct {
 
 // Lease begins a sweep. It keeps its locks alive by renewing them at a third of their time.
 func (b *Backend) Lease(ctx context.Context, id backends.EntityID, opts backends.LeaseOptions) (backends.Lease, error) {
-	if opts.Session != nil {
-		return nil, &backends.Error{Op: "lease session of", Entity: id, Code: backends.Unsupported, Err: errors.ErrUnsupported}
+	l, info, err := b.lease(ctx, id, opts)
+	if err != nil {
+		return nil, err
 	}
+	main := id.Sub == backends.Main
+	switch {
+	case main && info.RequiresSession:
+		l.next = l.sessionBySession
+	case opts.Session != nil:
+		return nil, &backends.Error{Op: "lease session of", Entity: id, Code: backends.Unsupported, Err: errors.ErrUnsupported}
+	case info.Groups:
+		l.next = l.groupByGroup
+	default:
+		l.next = l.oneByOne()
+	}
+	return l, b.begin(l, info)
+}
+
+// oneByOne goes forward in the order of the numbers.
+func (l *lease) oneByOne() func() ([]*message.Message, error) {
 	var after int64
-	return b.lease(ctx, id, opts, func(a broker.Address) (*message.Message, error) {
-		m, err := b.engine.Receive(a, after)
-		if m != nil {
-			after = m.Broker.SequenceNumber
+	return func() ([]*message.Message, error) {
+		msgs, err := l.b.engine.Receive(l.addr, broker.ReceiveOptions{After: after})
+		if len(msgs) > 0 {
+			after = msgs[0].Broker.SequenceNumber
 		}
-		return m, err
-	})
+		return msgs, err
+	}
+}
+
+// groupByGroup takes as many as it can at once: what is locked in a message group holds back
+// what lies behind it, but not for the very call that locks it.
+func (l *lease) groupByGroup() ([]*message.Message, error) {
+	const most = 1000
+	n := most
+	if l.opts.Max > 0 {
+		n = min(n, l.opts.Max-l.handed)
+	}
+	return l.b.engine.Receive(l.addr, broker.ReceiveOptions{Max: n})
+}
+
+// sessionBySession goes through one session, or through each that is free. It keeps their
+// locks until the end, so that none is met twice.
+func (l *lease) sessionBySession() ([]*message.Message, error) {
+	for {
+		if n := len(l.sessions); n > 0 {
+			msgs, err := l.b.engine.Receive(l.addr, broker.ReceiveOptions{Session: l.sessions[n-1], After: l.after})
+			if len(msgs) > 0 {
+				l.after = msgs[0].Broker.SequenceNumber
+			}
+			if err != nil || len(msgs) > 0 || l.opts.Session != nil {
+				return msgs, err
+			}
+		}
+		s, err := l.b.engine.AcceptSession(l.addr, l.opts.Session)
+		if errors.Is(err, broker.ErrNoSession) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.sessions, l.after = append(l.sessions, s.Token), 0
+	}
 }
 
 // LeaseDeferred begins a sweep over exactly these deferred messages.
 func (b *Backend) LeaseDeferred(ctx context.Context, id backends.EntityID, seqs ...int64) (backends.Lease, error) {
-	return b.lease(ctx, id, backends.LeaseOptions{}, func(a broker.Address) (*message.Message, error) {
+	l, info, err := b.lease(ctx, id, backends.LeaseOptions{})
+	if err != nil {
+		return nil, err
+	}
+	l.next = func() ([]*message.Message, error) {
 		if len(seqs) == 0 {
 			return nil, nil
 		}
 		seq := seqs[0]
 		seqs = seqs[1:]
-		return b.engine.ReceiveDeferred(a, seq)
-	})
+		return b.engine.ReceiveDeferred(l.addr, broker.ReceiveOptions{}, seq)
+	}
+	return l, b.begin(l, info)
 }
 
-func (b *Backend) lease(ctx context.Context, id backends.EntityID, opts backends.LeaseOptions, next func(broker.Address) (*message.Message, error)) (*lease, error) {
+// lease makes a lease that has still to begin.
+func (b *Backend) lease(ctx context.Context, id backends.EntityID, opts backends.LeaseOptions) (*lease, broker.Info, error) {
 	a, err := address(ctx, "receive from", id)
 	if err != nil {
-		return nil, err
+		return nil, broker.Info{}, err
 	}
-	info, err := b.engine.Queue(a)
-	if err != nil {
-		return nil, wrap("receive from", id, err)
+	info, err := b.engine.Entity(id.Name)
+	if err == nil {
+		err = b.engine.Exists(a)
 	}
-	l := &lease{
-		b: b, id: id, addr: a, opts: opts, stop: make(chan struct{}), held: map[message.UUID]struct{}{},
-		next: func() (*message.Message, error) { return next(a) },
-	}
+	return &lease{b: b, id: id, addr: a, opts: opts, stop: make(chan struct{}), held: map[message.UUID]struct{}{}}, info, wrap("receive from", id, err)
+}
+
+// begin keeps the locks of a lease alive until it is released.
+func (b *Backend) begin(l *lease, info broker.Info) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, wrap("receive from", id, broker.ErrUnavailable)
+		return wrap("receive from", l.id, broker.ErrUnavailable)
 	}
 	b.leases[l] = struct{}{}
 	go l.keepAlive(info.LockDuration / 3)
-	return l, nil
+	return nil
 }
 
 // keepAlive renews what is held until the lease is released. A lock that is lost shows
@@ -96,6 +158,15 @@ func (l *lease) keepAlive(every time.Duration) {
 }
 
 func (l *lease) renew() {
+	l.mu.Lock()
+	sessions := slices.Clone(l.sessions)
+	l.mu.Unlock()
+	for _, s := range sessions {
+		_, _ = l.b.engine.RenewSession(l.addr, s) // one that is lost shows when something is settled
+	}
+	if len(sessions) > 0 {
+		return
+	}
 	// In chunks, so that a sweep which holds very many does not stop the engine for long.
 	for chunk := range slices.Chunk(l.tokens(), 1000) {
 		errs, err := l.b.engine.Renew(l.addr, chunk...)
@@ -150,14 +221,20 @@ func (l *lease) take() (*message.Message, error) {
 	if l.opts.Max > 0 && l.handed >= l.opts.Max {
 		return nil, io.EOF
 	}
-	m, err := l.next()
-	if err != nil {
-		return nil, wrap("receive from", l.id, err)
+	if len(l.ahead) == 0 {
+		msgs, err := l.next()
+		for _, m := range msgs {
+			l.held[m.Broker.LockToken] = struct{}{}
+		}
+		if err != nil {
+			return nil, wrap("receive from", l.id, err)
+		}
+		if l.ahead = msgs; len(msgs) == 0 {
+			return nil, io.EOF
+		}
 	}
-	if m == nil {
-		return nil, io.EOF
-	}
-	l.held[m.Broker.LockToken] = struct{}{}
+	m := l.ahead[0]
+	l.ahead = l.ahead[1:]
 	return m, nil
 }
 
@@ -204,7 +281,13 @@ func (l *lease) Release(context.Context) error {
 	l.b.mu.Lock()
 	delete(l.b.leases, l)
 	l.b.mu.Unlock()
-	return wrap("release", l.id, l.b.engine.Release(l.addr, l.tokens()...))
+	err := l.b.engine.Release(l.addr, l.tokens()...)
+	for _, s := range l.sessions {
+		if lost := l.b.engine.ReleaseSession(l.addr, s); lost != nil && !errors.Is(lost, broker.ErrSessionLockLost) {
+			err = errors.Join(err, lost)
+		}
+	}
+	return wrap("release", l.id, err)
 }
 
 func outcome(o backends.Outcome) broker.Outcome {

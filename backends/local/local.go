@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -124,7 +125,7 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	infos, err := b.engine.Queues()
+	infos, err := b.engine.Entities()
 	if err != nil {
 		return nil, wrap("list", backends.EntityID{}, err)
 	}
@@ -153,17 +154,33 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 func entity(info broker.Info, noCounts bool) backends.Entity {
 	id := backends.EntityID{Name: info.Name}
 	e := backends.Entity{
-		ID: id, Kind: backends.Queue, DeadLetters: id.DeadLetters(), Oldest: info.OldestDeadLetter,
+		ID: id, Kind: backends.EntityKind(info.Kind), Oldest: info.OldestDeadLetter,
 		Counts: backends.Counts{
-			Active: info.Active, DeadLetter: info.DeadLetter, Scheduled: info.Scheduled, Deferred: info.Deferred,
+			Active: info.Active, DeadLetter: info.DeadLetter, TransferDeadLetter: info.TransferDeadLetter,
+			Scheduled: info.Scheduled, Deferred: info.Deferred, Delayed: info.Delayed, InFlight: info.InFlight,
 			Source: "exact", AsOf: info.AsOf,
 		},
 		Limits: backends.Limits{
 			MaxBodyBytes: info.MaxMessageBytes, LockDuration: info.LockDuration, MaxDeliveryCount: info.MaxDeliveryCount,
 		},
 	}
+	switch {
+	case info.SubQueues && info.Kind != broker.Topic:
+		e.DeadLetters = id.DeadLetters()
+	case info.Redrive.Target != "":
+		e.DeadLetters = backends.EntityID{Name: info.Redrive.Target}
+	}
+	for _, name := range info.Sources {
+		e.Sources = append(e.Sources, backends.EntityID{Name: name})
+	}
+	if info.Summed {
+		e.Counts.Source = "sum of its subscriptions"
+	}
 	if noCounts {
-		e.Counts = backends.Counts{Active: -1, DeadLetter: -1, TransferDeadLetter: -1, Scheduled: -1, Deferred: -1, Source: "not asked for"}
+		e.Counts = backends.Counts{
+			Active: -1, DeadLetter: -1, TransferDeadLetter: -1, Scheduled: -1, Deferred: -1, Delayed: -1, InFlight: -1,
+			Source: "not asked for",
+		}
 		e.Oldest = time.Time{}
 	}
 	return e
@@ -179,7 +196,7 @@ func (b *Backend) CreateQueueWith(ctx context.Context, name string, p broker.Pro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return wrap("create queue", backends.EntityID{Name: name}, b.engine.CreateQueue(name, p))
+	return wrap("create queue", backends.EntityID{Name: name}, b.engine.Create(name, broker.Queue, p))
 }
 
 // Send stores the messages in one commit.
@@ -188,7 +205,11 @@ func (b *Backend) Send(ctx context.Context, id backends.EntityID, msgs []*messag
 	if err != nil {
 		return err
 	}
-	errs, err := b.engine.Send(a, msgs)
+	sent, err := b.engine.Send(a, msgs)
+	errs := make([]error, len(sent))
+	for i, s := range sent {
+		errs[i] = s.Err
+	}
 	return wrapAll("send to", id, errs, err)
 }
 
@@ -212,6 +233,8 @@ func address(ctx context.Context, op string, id backends.EntityID) (broker.Addre
 		return broker.Address{Name: id.Name}, nil
 	case backends.DeadLetterQueue:
 		return broker.Address{Name: id.Name, Sub: broker.DeadLetter}, nil
+	case backends.TransferDeadLetterQueue:
+		return broker.Address{Name: id.Name, Sub: broker.TransferDeadLetter}, nil
 	}
 	return broker.Address{}, &backends.Error{Op: op, Entity: id, Code: backends.NotFound}
 }
@@ -224,11 +247,21 @@ func codeOf(err error) backends.Code {
 	}{
 		{broker.ErrNoEntity, backends.NotFound},
 		{broker.ErrNoMessage, backends.NotFound},
+		{broker.ErrNoSession, backends.NotFound},
 		{broker.ErrExists, backends.AlreadyExists},
 		{broker.ErrInvalid, backends.Invalid},
+		{broker.ErrDuplicate, backends.Invalid},
+		{broker.ErrUnrouted, backends.Invalid},
+		{broker.ErrFilter, backends.Invalid},
+		{broker.ErrDisabled, backends.Denied},
+		{broker.ErrQuota, backends.TooLarge},
+		{broker.ErrFull, backends.Unavailable},
+		{broker.ErrInFlight, backends.Throttled},
+		{broker.ErrUnsupported, backends.Unsupported},
 		{broker.ErrNotSent, backends.NotTried},
 		{broker.ErrTooLarge, backends.TooLarge},
 		{broker.ErrLockLost, backends.LockLost},
+		{broker.ErrSessionLockLost, backends.LockLost},
 		{broker.ErrLocked, backends.Locked},
 		{broker.ErrUncertain, backends.Unknown},
 	} {
@@ -243,7 +276,11 @@ func wrap(op string, id backends.EntityID, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &backends.Error{Op: op, Entity: id, Code: codeOf(err), Err: err}
+	code := codeOf(err)
+	if code == backends.Unsupported {
+		err = fmt.Errorf("%w: %w", err, errors.ErrUnsupported)
+	}
+	return &backends.Error{Op: op, Entity: id, Code: code, Err: err}
 }
 
 // wrapAll is wrap for a call about several messages.

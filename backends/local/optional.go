@@ -94,6 +94,6 @@ func (b *Backend) Purge(ctx context.Context, id backends.EntityID) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	n, err := b.engine.Purge(ctx, a)
+	n, err := b.engine.Purge(ctx, a, broker.PurgeOptions{})
 	return n, wrap("purge", id, err)
 }

@@ -233,6 +233,7 @@ const (
 	tagDeadLetterSource
 	tagBodyOmitted
 	tagBodySize
+	tagFirstReceived
 )
 
 // AppendBroker appends what the broker owns.
@@ -255,6 +256,7 @@ func AppendBroker(dst []byte, b *Broker) []byte {
 		dst = append(dst, tagBodyOmitted)
 	}
 	dst = appendIntField(dst, tagBodySize, b.BodySize)
+	dst = appendInstantField(dst, tagFirstReceived, b.FirstReceived)
 	return append(dst, tagEnd)
 }
 
@@ -273,6 +275,8 @@ func DecodeBroker(b []byte) (Broker, error) {
 			out.EnqueuedSequenceNumber = d.varint()
 		case tagEnqueuedTime:
 			out.EnqueuedTime = d.instant()
+		case tagFirstReceived:
+			out.FirstReceived = d.instant()
 		case tagExpiresAt:
 			out.ExpiresAt = d.instant()
 		case tagDeliveryCount:

@@ -59,6 +59,7 @@ type Broker struct {
 	SequenceNumber         int64 // unique and ascending within an entity; 0: the service has none
 	EnqueuedSequenceNumber int64 // the number before forwarding or fan-out; 0: never forwarded
 	EnqueuedTime           time.Time
+	FirstReceived          time.Time // zero: never, or the service does not tell
 	ExpiresAt              time.Time // zero: never
 	DeliveryCount          uint32    // failed deliveries so far
 	State                  State

@@ -19,7 +19,7 @@
 // it; waiting for the sync is a second step, and concurrent waiters share one sync.
 //
 // After a failed write or sync a store answers every write with [ErrFailed]: it never
-// tries the same file again, because what a failed sync has left on disk is unknown. Where
-// pebble itself gives up in the background (it cannot write its manifest or begin a new log)
-// the process ends, which is the same to whoever waits for an acknowledgement.
+// tries the same file again, because what a failed sync has left on disk is unknown. The
+// disk then stays as it was at that moment, reads go on, and the next Open recovers what
+// was acknowledged. A disk whose calls never return is beyond this.
 package store

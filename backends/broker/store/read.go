@@ -156,6 +156,9 @@ func get(r pebble.Reader, key []byte) ([]byte, error) {
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %x", ErrNotFound, key)
 	}
+	if pebble.IsCorruptionError(err) {
+		return nil, fmt.Errorf("%w: record %x: %w", ErrCorrupt, key, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +187,9 @@ func scan(r pebble.Reader, from, to []byte) iter.Seq2[keyValue, error] {
 			}
 		}
 		if err := it.Error(); err != nil {
+			if pebble.IsCorruptionError(err) {
+				err = fmt.Errorf("%w: %w", ErrDamaged, err) // what comes behind cannot be told
+			}
 			yield(keyValue{}, err)
 		}
 	}

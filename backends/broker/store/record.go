@@ -19,29 +19,34 @@ type Key struct {
 	Seq   uint64
 }
 
-// Entity is the stored form of a queue.
+// Entity is the stored form of a queue, topic or subscription.
 type Entity struct {
-	ID               uint32
-	Name             string // as it was written when it was created
-	LockDuration     time.Duration
-	MaxDeliveryCount uint32
-	MaxBodyBytes     int64
-	Created          time.Time
+	ID                uint32
+	Kind              string
+	Name              string // as it was written when it was created
+	Created, Modified time.Time
+	Properties        []message.Attribute
 }
 
 // State is everything about a message that changes after it arrived, and where its
 // unchanging parts are.
 type State struct {
 	Head, Body  uint64 // ids of its H and B records
-	BodySize    int64
+	HeadSize    int64  // bytes of the record
+	BodySize    int64  // bytes of the body alone
+	Shared      bool   // other messages may have the same head or body
 	State       message.State
-	Deliveries  uint32 // failed deliveries
+	Deliveries  uint32 // as the entity counts them
+	Hops        uint8  // how often it was forwarded
 	Enqueued    time.Time
 	EnqueuedSeq uint64    // number before it was moved from another entity; 0: never moved
 	Expires     time.Time // zero: never
 	Due         time.Time // when a scheduled message becomes active
+	Received    time.Time // when it was first received; zero: never, or its entity does not tell
 	Token       message.UUID
-	LockedUntil time.Time // zero: not locked
+	LockedUntil time.Time // zero: not locked; a token without it is the last that there was
+	Session     *string   // session or message group
+	Source      string    // entity that dead-lettered it into this one
 	// Overlay holds application properties set after it arrived, such as DeadLetterReason:
 	// they win over those of the head.
 	Overlay []message.Attribute
@@ -52,11 +57,17 @@ type State struct {
 var ErrCorrupt = errors.New("stored record is corrupt")
 
 const (
-	prefixBody   = 'B'
-	prefixEntity = 'E'
-	prefixHead   = 'H'
-	prefixState  = 'M'
-	prefixNext   = 'N'
+	prefixBody       = 'B'
+	prefixLastEntity = 'C'
+	prefixSeen       = 'D'
+	prefixEntity     = 'E'
+	prefixHead       = 'H'
+	prefixState      = 'M'
+	prefixNext       = 'N'
+	prefixRule       = 'R'
+	prefixSession    = 'S'
+	prefixTask       = 'T'
+	prefixSeenAt     = 'X'
 )
 
 func entityKey(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{prefixEntity}, id) }
@@ -108,43 +119,106 @@ func unsealed(key, value []byte) ([]byte, error) {
 // packs its fields behind a version byte.
 const stateVersion = 1
 
+// The flags of a state tell which of its rarer fields are written.
+const (
+	flagShared = 1 << iota
+	flagToken
+	flagSession
+	flagSource
+	flagHops
+	flagTimes // Expires, Due, Received or LockedUntil
+	flagMoved // EnqueuedSeq
+	flagOverlay
+)
+
+func (s *State) flags() (f byte) {
+	set := func(flag byte, on bool) {
+		if on {
+			f |= flag
+		}
+	}
+	set(flagShared, s.Shared)
+	set(flagToken, !s.Token.IsZero())
+	set(flagSession, s.Session != nil)
+	set(flagSource, s.Source != "")
+	set(flagHops, s.Hops != 0)
+	set(flagTimes, !s.Expires.IsZero() || !s.Due.IsZero() || !s.Received.IsZero() || !s.LockedUntil.IsZero())
+	set(flagMoved, s.EnqueuedSeq != 0)
+	set(flagOverlay, len(s.Overlay) > 0)
+	return f
+}
+
 func (s *State) append(b []byte) []byte {
-	b = append(b, stateVersion, byte(s.State))
+	flags := s.flags()
+	b = append(b, stateVersion, byte(s.State), flags)
 	b = binary.AppendUvarint(b, s.Head)
 	b = binary.AppendUvarint(b, s.Body)
+	b = binary.AppendUvarint(b, uint64(s.HeadSize))
 	b = binary.AppendUvarint(b, uint64(s.BodySize))
 	b = binary.AppendUvarint(b, uint64(s.Deliveries))
-	b = binary.AppendUvarint(b, s.EnqueuedSeq)
-	for _, t := range [...]time.Time{s.Enqueued, s.Expires, s.Due, s.LockedUntil} {
-		b = appendTime(b, t)
+	b = appendTime(b, s.Enqueued)
+	if flags&flagTimes != 0 {
+		for _, t := range [...]time.Time{s.Expires, s.Due, s.Received, s.LockedUntil} {
+			b = appendTime(b, t)
+		}
 	}
-	if !s.LockedUntil.IsZero() {
+	if flags&flagMoved != 0 {
+		b = binary.AppendUvarint(b, s.EnqueuedSeq)
+	}
+	if flags&flagHops != 0 {
+		b = append(b, s.Hops)
+	}
+	if flags&flagToken != 0 {
 		b = append(b, s.Token[:]...)
 	}
-	if len(s.Overlay) > 0 {
+	if flags&flagSession != 0 {
+		b = appendText(b, *s.Session)
+	}
+	if flags&flagSource != 0 {
+		b = appendText(b, s.Source)
+	}
+	if flags&flagOverlay != 0 {
 		b = message.AppendAttributes(b, s.Overlay)
 	}
 	return b
 }
 
 func decodeState(b []byte) (State, error) {
-	if len(b) < 2 || b[0] != stateVersion || b[1] > byte(message.Scheduled) {
+	if len(b) < 3 || b[0] != stateVersion || b[1] > byte(message.Scheduled) {
 		return State{}, fmt.Errorf("%w: message state header", ErrCorrupt)
 	}
-	s := State{State: message.State(b[1])}
-	r := reader{b: b[2:]}
+	s, flags := State{State: message.State(b[1])}, b[2]
+	r := reader{b: b[3:]}
+	s.Shared = flags&flagShared != 0
 	s.Head, s.Body = r.uvarint(), r.uvarint()
-	s.BodySize = int64(r.uvarint())
+	s.HeadSize, s.BodySize = int64(r.uvarint()), int64(r.uvarint())
 	s.Deliveries = uint32(r.uvarint())
-	s.EnqueuedSeq = r.uvarint()
-	s.Enqueued, s.Expires, s.Due, s.LockedUntil = r.time(), r.time(), r.time(), r.time()
-	if !s.LockedUntil.IsZero() {
+	s.Enqueued = r.time()
+	if flags&flagTimes != 0 {
+		s.Expires, s.Due, s.Received, s.LockedUntil = r.time(), r.time(), r.time(), r.time()
+	}
+	if flags&flagMoved != 0 {
+		s.EnqueuedSeq = r.uvarint()
+	}
+	if flags&flagHops != 0 {
+		if hops := r.take(1); !r.bad {
+			s.Hops = hops[0]
+		}
+	}
+	if flags&flagToken != 0 {
 		copy(s.Token[:], r.take(len(s.Token)))
 	}
-	if r.bad {
-		return State{}, fmt.Errorf("%w: message state is cut short", ErrCorrupt)
+	if flags&flagSession != 0 {
+		id := r.text()
+		s.Session = &id
 	}
-	if len(r.b) > 0 {
+	if flags&flagSource != 0 {
+		s.Source = r.text()
+	}
+	if r.bad || flags&flagOverlay == 0 && len(r.b) > 0 {
+		return State{}, fmt.Errorf("%w: message state has the wrong length", ErrCorrupt)
+	}
+	if flags&flagOverlay != 0 {
 		var err error
 		if s.Overlay, err = message.DecodeAttributes(bytes.Clone(r.b)); err != nil {
 			return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
@@ -157,11 +231,11 @@ const entityVersion = 1
 
 func (e *Entity) append(b []byte) []byte {
 	b = append(b, entityVersion)
-	b = binary.AppendUvarint(b, uint64(e.LockDuration))
-	b = binary.AppendUvarint(b, uint64(e.MaxDeliveryCount))
-	b = binary.AppendUvarint(b, uint64(e.MaxBodyBytes))
+	b = appendText(b, e.Kind)
+	b = appendText(b, e.Name)
 	b = appendTime(b, e.Created)
-	return append(b, e.Name...)
+	b = appendTime(b, e.Modified)
+	return message.AppendAttributes(b, e.Properties)
 }
 
 func decodeEntity(id uint32, b []byte) (Entity, error) {
@@ -169,15 +243,29 @@ func decodeEntity(id uint32, b []byte) (Entity, error) {
 		return Entity{}, fmt.Errorf("%w: entity header", ErrCorrupt)
 	}
 	r := reader{b: b[1:]}
-	e := Entity{ID: id, LockDuration: time.Duration(r.uvarint())}
-	e.MaxDeliveryCount = uint32(r.uvarint())
-	e.MaxBodyBytes = int64(r.uvarint())
-	e.Created = r.time()
+	e := Entity{ID: id, Kind: r.text(), Name: r.text(), Created: r.time(), Modified: r.time()}
 	if r.bad {
 		return Entity{}, fmt.Errorf("%w: entity is cut short", ErrCorrupt)
 	}
-	e.Name = string(r.b)
+	var err error
+	if e.Properties, err = message.DecodeAttributes(bytes.Clone(r.b)); err != nil {
+		return Entity{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
 	return e, nil
+}
+
+// appendText writes the length of s and s.
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func (r *reader) text() string {
+	n := r.uvarint()
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return ""
+	}
+	return string(r.take(int(n)))
 }
 
 // appendTime writes milliseconds since the epoch plus one, or 0 for the zero time. No

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -16,45 +16,96 @@ import (
 // calls is the order of the writes.
 type Store struct {
 	db *pebble.DB
-
-	mu     sync.Mutex
-	failed error // first failed write or sync; sticky
+	fs *failStop
 }
 
 // FS is where the files are: [vfs.Default], or one of pebble's in memory.
 type FS = vfs.FS
 
 // Open opens the database in dir, which it creates if it is missing, with everything that
-// was synced before. A directory has one owner at a time; the second Open fails.
-func Open(fs FS, dir string) (*Store, error) {
-	s := &Store{}
-	opts := &pebble.Options{
-		FS:                 fs,
-		FormatMajorVersion: pebble.FormatNewest,
-		Logger:             quietLogger{},
-		MemTableSize:       16 << 20,
-		MaxOpenFiles:       256,
+// was synced before. A directory has one owner at a time; the second Open fails. An error
+// that wraps [ErrDamaged] says that the files are not what was written, or not by this
+// version; nothing was removed.
+func Open(fs FS, dir string, o ...Option) (*Store, error) {
+	s := &Store{fs: newFailStop(fs, dir)}
+	opts := options(s.fs)
+	for _, set := range o {
+		set(opts)
 	}
 	opts.EnsureDefaults()
-	db, err := pebble.Open(dir, opts)
+	fresh := isFresh(fs, dir)
+	err := guard(func() (err error) {
+		if err := checkManifest(fs, dir); err != nil {
+			return err
+		}
+		s.db, err = pebble.Open(dir, opts)
+		return err
+	})
+	if err == nil && fresh {
+		s.fs.syncAncestors(dir)
+	}
+	if cause := s.fs.failure(); cause != nil {
+		if s.db != nil {
+			_ = guard(s.db.Close) // the files are let go
+		}
+		err = cause
+	}
 	if err != nil {
+		if refused := syscall.Errno(0); !errors.As(err, &refused) {
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
 		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
 	}
-	s.db = db
 	return s, nil
+}
+
+// ErrDamaged is wrapped by the error of an Open that the operating system has no part in: the
+// files are not what was written.
+var ErrDamaged = errors.New("the store is damaged; nothing was changed or removed: " +
+	"copy the directory, check the disk, and restore it from a backup")
+
+// Option changes how a store works.
+type Option func(*pebble.Options)
+
+// MemTable sets how many bytes of writes gather in memory before they become a table.
+// Tests make it small, to see tables written, logs begun and tables compacted.
+func MemTable(bytes int) Option {
+	return func(o *pebble.Options) { o.MemTableSize = uint64(bytes) }
+}
+
+// options are pebble's, with what was decided by measurement.
+func options(fs *failStop) *pebble.Options {
+	return &pebble.Options{
+		FS:                 fs,
+		FormatMajorVersion: pebble.FormatNewest,
+		Logger:             failStopLogger{fs},
+		MemTableSize:       16 << 20,
+		MaxOpenFiles:       256,
+		// A writer that waits for a compaction waits for ever if a table cannot be read.
+		L0StopWritesThreshold: 1000,
+		// What is read is checked by the store; damage that pebble finds comes back as an error.
+		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
+	}
+}
+
+// isFresh reports whether dir holds nothing yet.
+func isFresh(fs FS, dir string) bool {
+	names, err := fs.List(dir)
+	return err != nil || len(names) == 0
 }
 
 // OpenMemory opens an empty database that lives as long as the process.
 func OpenMemory() (*Store, error) { return Open(vfs.NewMem(), "store") }
 
-// Close syncs what is not yet synced and closes the files.
+// Close syncs what is not yet synced and closes the files. A store that failed before is
+// closed without an error of its own.
 func (s *Store) Close() error {
-	if s.Failure() != nil {
-		// What could not be written before is not tried again; the files are let go.
+	if s.fs.stopped() {
 		_ = guard(s.db.Close)
 		return nil
 	}
 	err := guard(func() error { return s.db.LogData(nil, pebble.Sync) })
+	err = errors.Join(err, s.fs.failure())
 	return errors.Join(err, guard(s.db.Close))
 }
 
@@ -91,9 +142,10 @@ func (b *Batch) PutState(k Key, s *State) { b.set(k.bytes(), s.append(b.buf[:0])
 // DeleteState removes the state of a message, and with it the message.
 func (b *Batch) DeleteState(k Key) { b.delete(k.bytes()) }
 
-// PutHead writes every section of m but its body under the id.
-func (b *Batch) PutHead(id uint64, m *message.Message) {
-	b.set(contentKey(prefixHead, id), message.AppendHead(b.buf[:0], m))
+// PutHead writes every section of a message but its body under the id, as
+// [message.AppendHead] encodes it.
+func (b *Batch) PutHead(id uint64, head []byte) {
+	b.set(contentKey(prefixHead, id), append(b.buf[:0], head...))
 }
 
 // PutBody writes a body under the id.
@@ -120,18 +172,15 @@ func (b *Batch) delete(key []byte) { b.err = errors.Join(b.err, b.b.Delete(key, 
 // shows when the store is opened again, unless the error wraps [ErrFailed]; the store fails
 // from then on.
 func (s *Store) Apply(b *Batch) (wait func() error, err error) {
-	if err := s.Failure(); err != nil {
+	if err := s.write(b, s.db.ApplyNoSyncWait, pebble.Sync); err != nil {
 		return nil, err
-	}
-	if b.err != nil {
-		return nil, s.fail(b.err)
-	}
-	if err := guard(func() error { return s.db.ApplyNoSyncWait(b.b, pebble.Sync) }); err != nil {
-		return nil, s.fail(err)
 	}
 	return func() error {
 		if err := b.b.SyncWait(); err != nil {
-			return s.fail(err)
+			s.fs.stop(err)
+		}
+		if err := s.fs.failure(); err != nil {
+			return err
 		}
 		return b.b.Close()
 	}, nil
@@ -140,51 +189,31 @@ func (s *Store) Apply(b *Batch) (wait func() error, err error) {
 // ApplyLazily puts the batch behind all earlier ones without asking for a sync: it becomes
 // durable with a later one, or is lost in a crash.
 func (s *Store) ApplyLazily(b *Batch) error {
+	if err := s.write(b, s.db.Apply, pebble.NoSync); err != nil {
+		return err
+	}
+	return b.b.Close()
+}
+
+func (s *Store) write(b *Batch, apply func(*pebble.Batch, *pebble.WriteOptions) error, o *pebble.WriteOptions) error {
 	if err := s.Failure(); err != nil {
 		return err
 	}
-	if b.err != nil {
-		return s.fail(b.err)
+	err := b.err
+	if err == nil {
+		err = guard(func() error { return apply(b.b, o) })
 	}
-	if err := guard(func() error { return s.db.Apply(b.b, pebble.NoSync) }); err != nil {
-		return s.fail(err)
+	if err != nil {
+		s.fs.stop(err)
 	}
-	return b.b.Close()
+	return s.fs.failure()
 }
 
 // Failure returns the error of the first write or sync that failed, wrapping [ErrFailed], or
 // nil.
 func (s *Store) Failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
-}
-
-func (s *Store) fail(err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed == nil {
-		s.failed = fmt.Errorf("%w: %w", ErrFailed, err)
+	if err := s.fs.failure(); err != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	return err
-}
-
-// guard turns pebble's end of the process on a failed write into an error: a panic would
-// leave the engine locked.
-func guard(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	return f()
-}
-
-// quietLogger drops pebble's chatter: what matters comes back as an error.
-type quietLogger struct{}
-
-func (quietLogger) Infof(string, ...any)  {}
-func (quietLogger) Errorf(string, ...any) {}
-func (quietLogger) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...))
+	return nil
 }

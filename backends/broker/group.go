@@ -1,0 +1,75 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"dlq/backends/broker/store"
+	"dlq/backends/message"
+)
+
+// group is one session or one message group: messages that are delivered in their order. A
+// session is held back while a receiver has locked it; a group, while an earlier message of
+// it is locked or delayed.
+type group struct {
+	id     string
+	ready  btree.Set[uint64]
+	hidden btree.Set[uint64] // locked ones; in message groups delayed ones too
+	turn   uint64            // among those that have something to deliver; 0: this has not
+
+	// Of sessions.
+
+	token   message.UUID // zero: not locked
+	until   time.Time
+	timer   *timer
+	kept    bool // it has a state
+	updated time.Time
+}
+
+// group returns the group that a message belongs to, which it makes; nil: none.
+func (q *queue) group(st *store.State) *group {
+	if q.groups == nil || st.Session == nil {
+		return nil
+	}
+	return q.session(*st.Session)
+}
+
+func (q *queue) session(id string) *group {
+	g := q.groups[id]
+	if g == nil {
+		g = &group{id: id}
+		q.groups[id] = g
+	}
+	return g
+}
+
+// open reports whether the group has something to deliver to somebody who holds none of it.
+func (q *queue) open(g *group) bool {
+	first, ok := g.ready.Min()
+	if !ok {
+		return false
+	}
+	if q.of.p.RequiresSession {
+		return g.token.IsZero()
+	}
+	held, any := g.hidden.Min()
+	return !any || first < held
+}
+
+// turnOf gives a group that has something to deliver its turn, behind all others, or takes
+// it away, and forgets a group of which nothing is left.
+func (q *queue) turnOf(g *group) {
+	switch open := q.open(g); {
+	case open && g.turn == 0:
+		q.turn++
+		g.turn = q.turn
+		q.turns.Set(g.turn, g)
+	case !open && g.turn != 0:
+		q.turns.Delete(g.turn)
+		g.turn = 0
+	}
+	if g.ready.Len() == 0 && g.hidden.Len() == 0 && g.token.IsZero() && !g.kept {
+		delete(q.groups, g.id)
+	}
+}
