@@ -216,7 +216,7 @@ func (r *router) filterFailed(topic, sub *entity, c copyOf, err error) {
 	}
 	why := causeFilter("FilterException", err.Error())
 	if failed := (*sqlfilter.EvalError)(nil); errors.As(err, &failed) {
-		why = causeFilter(failed.Exception(), failed.Error())
+		why = causeFilter(failed.Exception(), failed.Msg)
 	}
 	a := &arrival{ent: sub}
 	c.arrivals = append(c.arrivals[:len(c.arrivals):len(c.arrivals)], a)

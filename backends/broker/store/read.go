@@ -194,3 +194,20 @@ func scan(r pebble.Reader, from, to []byte) iter.Seq2[keyValue, error] {
 		}
 	}
 }
+
+// Content yields the ids of all heads, then of all bodies. It yields (0, err) once and stops.
+func (s *Store) Content() iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		for _, prefix := range [...]byte{prefixHead, prefixBody} {
+			for kv, err := range scan(s.db, []byte{prefix}, []byte{prefix + 1}) {
+				if err != nil || len(kv.key) != 9 {
+					yield(0, err)
+					return
+				}
+				if !yield(binary.BigEndian.Uint64(kv.key[1:]), nil) {
+					return
+				}
+			}
+		}
+	}
+}
