@@ -274,7 +274,7 @@ func bareName(name string) bool {
 		return false
 	}
 	tokens := lex(name)
-	return tokens[0].kind == wordToken && tokens[0].end == len(name) && keywordOf(name) == "" && !isVerb(name)
+	return tokens[0].kind == wordToken && tokens[0].pos == 0 && tokens[0].end == len(name) && keywordOf(name) == "" && !isVerb(name)
 }
 
 // quote writes s as a text literal.

@@ -23,6 +23,8 @@ func TestString(t *testing.T) {
 		{"exists ( [odd name] )", "EXISTS([odd name])"},
 		{`"a""b" = 'it''s'`, `[a"b] = 'it''s'`},
 		{"[a]]b] = 1", "[a]]b] = 1"},
+		{"[ a] = 1", "[ a] = 1"},
+		{"[set] = 1", "[set] = 1"},
 		{"user.Tenant = 1", "Tenant = 1"},
 		{"user.[and] = 1", "[and] = 1"},
 		{"SYS.label = 'x'", "sys.Label = 'x'"},
