@@ -98,10 +98,8 @@ func (e *Engine) Close() error {
 			batch.PutNext(ent.id, ent.next)
 		}
 	}
-	var err error
-	if !batch.Empty() {
-		err = e.store.ApplyLazily(batch) // Close syncs
-	}
+	e.putIndexes(batch)
+	err := e.store.ApplyLazily(batch) // Close syncs
 	return errors.Join(err, e.store.Close())
 }
 

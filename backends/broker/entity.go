@@ -69,6 +69,15 @@ func (ent *entity) grow(n int64) {
 	}
 }
 
+// own is the size without subscriptions.
+func (ent *entity) own() int64 {
+	size := ent.size
+	for _, sub := range ent.subscriptions {
+		size -= sub.size
+	}
+	return size
+}
+
 func (ent *entity) stored() *store.Entity {
 	return &store.Entity{
 		ID: ent.id, Kind: string(ent.kind), Name: ent.name,

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"dlq/backends/broker/store"
 	"dlq/backends/message"
 )
@@ -78,16 +80,29 @@ func TestIndexIsWhatIsStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := indexOf(b.e)
-			if err := b.e.Close(); err != nil {
-				t.Fatal(err)
-			}
-			b.open()
-			after := indexOf(b.e)
-			for what := range before {
-				if !reflect.DeepEqual(before[what], after[what]) {
-					t.Errorf("seed %d, step %d: %s is %v, and after a restart %v", seed, step, what, before[what], after[what])
+			b.flush() // so that the crash loses nothing
+			live, image := b.fs, b.fs.CrashClone(vfs.CrashCloneCfg{})
+			same := func(how string) {
+				after := indexOf(b.e)
+				for what := range before {
+					if !reflect.DeepEqual(before[what], after[what]) {
+						t.Errorf("seed %d, step %d: %s is %v, and after %s %v", seed, step, what, before[what], how, after[what])
+					}
 				}
+				if err := b.e.Close(); err != nil {
+					t.Fatal(err)
+				}
+				b.open()
 			}
+			same("nothing")
+			same("a clean stop")
+			_ = b.e.Close()
+			b.fs = image
+			b.open()
+			same("a crash")
+			_ = b.e.Close()
+			b.fs = live
+			b.open()
 			if n := unused(t, b.e.store); n > 0 {
 				t.Errorf("seed %d, step %d: %d heads and bodies belong to nobody", seed, step, n)
 			}
@@ -134,7 +149,11 @@ func (d *driver) create() {
 	add("dead", Queue, SQS, none)
 	add("standard", Queue, SQS, func(p *Properties) { p.Redrive = Redrive{"dead", 2} })
 	add("dead.fifo", Queue, SQS, func(p *Properties) { p.setFIFO(true) })
-	add("first.fifo", Queue, SQS, func(p *Properties) { p.setFIFO(true); p.Redrive = Redrive{"dead.fifo", 2}; p.ContentDeduplication = true })
+	add("first.fifo", Queue, SQS, func(p *Properties) {
+		p.setFIFO(true)
+		p.Redrive = Redrive{"dead.fifo", 2}
+		p.ContentDeduplication = true
+	})
 	d.names = append(d.names, "orders")
 }
 
@@ -238,4 +257,18 @@ func (d *driver) move(a Address) {
 	again := mv
 	again.Keep = true
 	_, _ = d.e.Move(a, []Move{mv, again})
+}
+
+// flush makes durable what has been written so far.
+func (b *bench) flush() {
+	b.Helper()
+	batch := b.e.store.NewBatch()
+	batch.PutLastEntity(b.e.lastEntity)
+	wait, err := b.e.store.Apply(batch)
+	if err == nil {
+		err = wait()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
 }

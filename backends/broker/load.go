@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"dlq/backends/broker/store"
@@ -87,9 +88,35 @@ func (e *Engine) loadEntities() error {
 // loadMessages indexes the messages. Those of entities that were deleted before are removed
 // by and by.
 func (e *Engine) loadMessages() error {
+	done, err := e.loadIndexes()
+	if err != nil {
+		return err
+	}
+	if done == nil {
+		return e.loadStates(e.store.States())
+	}
+	for id := range e.byID {
+		if done[id] {
+			continue
+		}
+		// Whose heads and bodies have several users is known already.
+		refs := e.refs
+		if err := e.loadStates(e.store.StatesOf(id)); err != nil {
+			return err
+		}
+		e.refs = refs
+	}
+	// Written before anything else, so that no crash leaves it beside later states.
+	batch := e.store.NewBatch()
+	batch.DropIndexes()
+	return e.store.ApplyLazily(batch)
+}
+
+// loadStates indexes messages from their states.
+func (e *Engine) loadStates(states iter.Seq2[store.Message, error]) error {
 	shared := map[uint64]uint32{}
 	gone := map[uint32]bool{}
-	for m, err := range e.store.States() {
+	for m, err := range states {
 		ent := e.byID[m.Queue]
 		switch {
 		case ent == nil:
@@ -112,6 +139,7 @@ func (e *Engine) loadMessages() error {
 			shared[m.Body]++
 		}
 	}
+	e.refs = map[uint64]uint32{}
 	for id, n := range shared {
 		if n > 1 {
 			e.refs[id] = n - 1

@@ -63,6 +63,7 @@ const (
 	prefixEntity     = 'E'
 	prefixHead       = 'H'
 	prefixState      = 'M'
+	prefixIndex      = 'I'
 	prefixNext       = 'N'
 	prefixRule       = 'R'
 	prefixSession    = 'S'
