@@ -184,12 +184,13 @@ func leaseWantMax(f *fixture) {
 }
 
 func leaseSession(f *fixture) {
-	id := f.queue()
+	id := f.h.Queue(f, QueueOptions{Sessions: true})
 	session := "customer-1"
 	for _, body := range []string{"a", "b", "c"} {
 		m := text(body)
-		if body != "a" {
-			m.SessionID = new(map[string]string{"b": session, "c": "customer-2"}[body])
+		m.SessionID = new("customer-2")
+		if body == "b" {
+			m.SessionID = &session
 		}
 		f.send(id, m)
 	}

@@ -40,6 +40,9 @@ type QueueOptions struct {
 	LockDuration     time.Duration
 	MaxDeliveryCount int
 	MaxBodyBytes     int64
+	// Sessions asks for a queue whose messages all belong to sessions, each of which one
+	// receiver at a time may hold.
+	Sessions bool
 }
 
 // Decorate returns h with wrap around every backend that it opens, so that the suite can

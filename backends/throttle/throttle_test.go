@@ -244,5 +244,6 @@ func properties(o backendtest.QueueOptions) broker.Properties {
 	p.LockDuration = cmp.Or(o.LockDuration, p.LockDuration)
 	p.MaxDeliveryCount = cmp.Or(o.MaxDeliveryCount, p.MaxDeliveryCount)
 	p.MaxMessageBytes = cmp.Or(o.MaxBodyBytes, p.MaxMessageBytes)
+	p.RequiresSession = o.Sessions
 	return p
 }
