@@ -142,9 +142,12 @@ type Entity struct {
 // Counts are how many messages an entity holds. A negative number means unknown.
 type Counts struct {
 	Active, DeadLetter, TransferDeadLetter, Scheduled, Deferred int64
-	// Delayed are kept back in their place, and InFlight held by receivers, active ones
-	// among them.
+	// Delayed are held back by a delay of their entity, and not among Active. InFlight are held
+	// by receivers, active ones among them.
 	Delayed, InFlight int64
+	// Summed says that a topic, which holds nothing but scheduled messages, has the sums of
+	// its subscriptions' counts.
+	Summed bool
 	// Source says where the numbers come from, such as "exact" or "runtime properties";
 	// when they are unknown, why.
 	Source string

@@ -38,6 +38,7 @@ var (
 	_ Purger           = Decorator{}
 	_ QueueCreator     = Decorator{}
 	_ SendValidator    = Decorator{}
+	_ EntityAdmin      = Decorator{}
 )
 
 func (d Decorator) Peek(ctx context.Context, id EntityID, opts PeekOptions) iter.Seq2[*message.Message, error] {
@@ -94,6 +95,54 @@ func (d Decorator) ValidateSend(ctx context.Context, id EntityID, m *message.Mes
 		return unsupported("validate", id)
 	}
 	return v.ValidateSend(ctx, id, m)
+}
+
+func (d Decorator) CreateEntity(ctx context.Context, e NewEntity) (EntityDescription, error) {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return EntityDescription{}, unsupported("create", e.ID)
+	}
+	return a.CreateEntity(ctx, e)
+}
+
+func (d Decorator) DescribeEntity(ctx context.Context, id EntityID) (EntityDescription, error) {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return EntityDescription{}, unsupported("describe", id)
+	}
+	return a.DescribeEntity(ctx, id)
+}
+
+func (d Decorator) ChangeEntity(ctx context.Context, id EntityID, settings ...Setting) error {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return unsupported("change", id)
+	}
+	return a.ChangeEntity(ctx, id, settings...)
+}
+
+func (d Decorator) DeleteEntity(ctx context.Context, id EntityID) error {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return unsupported("delete", id)
+	}
+	return a.DeleteEntity(ctx, id)
+}
+
+func (d Decorator) AddRule(ctx context.Context, subscription EntityID, r Rule) error {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return unsupported("add a rule to", subscription)
+	}
+	return a.AddRule(ctx, subscription, r)
+}
+
+func (d Decorator) RemoveRule(ctx context.Context, subscription EntityID, name string) error {
+	a, ok := As[EntityAdmin](d.Backend)
+	if !ok {
+		return unsupported("remove a rule from", subscription)
+	}
+	return a.RemoveRule(ctx, subscription, name)
 }
 
 func unsupported(op string, id EntityID) error {

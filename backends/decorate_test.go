@@ -33,6 +33,21 @@ func (capable) ValidateSend(context.Context, EntityID, *message.Message) error {
 	return called("ValidateSend")
 }
 
+func (capable) CreateEntity(context.Context, NewEntity) (EntityDescription, error) {
+	return EntityDescription{}, called("CreateEntity")
+}
+
+func (capable) DescribeEntity(context.Context, EntityID) (EntityDescription, error) {
+	return EntityDescription{}, called("DescribeEntity")
+}
+
+func (capable) ChangeEntity(context.Context, EntityID, ...Setting) error {
+	return called("ChangeEntity")
+}
+func (capable) DeleteEntity(context.Context, EntityID) error       { return called("DeleteEntity") }
+func (capable) AddRule(context.Context, EntityID, Rule) error      { return called("AddRule") }
+func (capable) RemoveRule(context.Context, EntityID, string) error { return called("RemoveRule") }
+
 // mover can move and nothing else.
 type mover struct{ Backend }
 
@@ -48,7 +63,7 @@ func (o opaque) Unwrap() Backend                              { return o.inner }
 func (o opaque) Move(context.Context, EntityID, []Move) error { return called("opaque Move") }
 
 func TestProbe(t *testing.T) {
-	all := Capabilities{true, true, true, true, true, true, true}
+	all := Capabilities{true, true, true, true, true, true, true, true}
 	onlyMove := Capabilities{Move: true}
 	for name, c := range map[string]struct {
 		b    Backend
@@ -83,11 +98,17 @@ func TestAsGivesTheOutermost(t *testing.T) {
 	}
 }
 
+// optionalMethods is how many methods the optional interfaces have together.
+func optionalMethods() int {
+	return reflect.TypeFor[Decorator]().NumMethod() - reflect.TypeFor[Backend]().NumMethod() - 1 // Unwrap
+}
+
 // TestCapabilitiesAreComplete: a new optional interface has to be probed and forwarded.
 func TestCapabilitiesAreComplete(t *testing.T) {
-	optional := reflect.TypeFor[Decorator]().NumMethod() - reflect.TypeFor[Backend]().NumMethod() - 1 // Unwrap
+	// All but one of the optional interfaces have one method.
+	optional := optionalMethods() - reflect.TypeFor[EntityAdmin]().NumMethod() + 1
 	if fields := reflect.TypeFor[Capabilities]().NumField(); fields != optional {
-		t.Errorf("the decorator forwards %d optional methods, and %d capabilities are probed", optional, fields)
+		t.Errorf("the decorator forwards %d optional interfaces, and %d capabilities are probed", optional, fields)
 	}
 }
 
@@ -98,18 +119,24 @@ func calls(ctx context.Context, d Decorator) map[string]error {
 		"Move":         d.Move(ctx, EntityID{}, nil),
 		"CreateQueue":  d.CreateQueue(ctx, "q"),
 		"ValidateSend": d.ValidateSend(ctx, EntityID{}, nil),
+		"ChangeEntity": d.ChangeEntity(ctx, EntityID{}),
+		"DeleteEntity": d.DeleteEntity(ctx, EntityID{}),
+		"AddRule":      d.AddRule(ctx, EntityID{}, Rule{}),
+		"RemoveRule":   d.RemoveRule(ctx, EntityID{}, "r"),
 	}
 	for _, err := range d.Peek(ctx, EntityID{}, PeekOptions{}) {
 		out["Peek"] = err
 	}
 	_, out["LeaseDeferred"] = d.LeaseDeferred(ctx, EntityID{}, 1)
+	_, out["CreateEntity"] = d.CreateEntity(ctx, NewEntity{})
+	_, out["DescribeEntity"] = d.DescribeEntity(ctx, EntityID{})
 	_, out["Purge"] = d.Purge(ctx, EntityID{})
 	return out
 }
 
 func TestDecoratorForwards(t *testing.T) {
 	errs := calls(t.Context(), Decorator{Decorator{capable{}}})
-	if len(errs) != reflect.TypeFor[Capabilities]().NumField() {
+	if len(errs) != optionalMethods() {
 		t.Fatalf("%d methods were called", len(errs))
 	}
 	for name, err := range errs {

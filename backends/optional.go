@@ -87,7 +87,7 @@ type SendValidator interface {
 // Capabilities is what a backend can do, for showing it to a user. It is derived by
 // [Probe] from the very assertions that the code makes, and never stored.
 type Capabilities struct {
-	Peek, DirectSettle, ReceiveDeferred, Move, Purge, CreateQueue, ValidateSend bool
+	Peek, DirectSettle, ReceiveDeferred, Move, Purge, CreateQueue, ValidateSend, AdminEntities bool
 }
 
 // Probe reports the optional interfaces that b has.
@@ -100,6 +100,7 @@ func Probe(b Backend) Capabilities {
 		Purge:           has[Purger](b),
 		CreateQueue:     has[QueueCreator](b),
 		ValidateSend:    has[SendValidator](b),
+		AdminEntities:   has[EntityAdmin](b),
 	}
 }
 

@@ -24,6 +24,7 @@ func contextCases() []testCase {
 		{"context/purge", contextPurge},
 		{"context/create", contextCreate},
 		{"context/validate", contextValidate},
+		{"context/administer", contextAdminister},
 	}
 }
 

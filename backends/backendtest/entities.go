@@ -215,6 +215,15 @@ func capabilities(f *fixture) {
 			return b.Move(f.ctx, id, []backends.Move{{Seq: noSuchSequence, To: id, As: &message.Message{}}})
 		}},
 		{"validate", probed.ValidateSend, func(b backends.Decorator) error { return b.ValidateSend(f.ctx, id, text("b")) }},
+		{"describe", probed.AdminEntities, func(b backends.Decorator) error { _, err := b.DescribeEntity(f.ctx, id); return err }},
+		{"change", probed.AdminEntities, func(b backends.Decorator) error { return b.ChangeEntity(f.ctx, missing) }},
+		{"delete", probed.AdminEntities, func(b backends.Decorator) error { return b.DeleteEntity(f.ctx, missing) }},
+		{"create an entity", probed.AdminEntities, func(b backends.Decorator) error {
+			_, err := b.CreateEntity(f.ctx, backends.NewEntity{ID: id, Kind: backends.Queue})
+			return err
+		}},
+		{"add a rule", probed.AdminEntities, func(b backends.Decorator) error { return b.AddRule(f.ctx, missing, backends.Rule{Name: "r"}) }},
+		{"remove a rule", probed.AdminEntities, func(b backends.Decorator) error { return b.RemoveRule(f.ctx, missing, "r") }},
 		{"create", probed.CreateQueue, func(b backends.Decorator) error { return b.CreateQueue(f.ctx, id.Name) }},
 		{"purge", probed.Purge, func(b backends.Decorator) error { _, err := b.Purge(f.ctx, id); return err }},
 	} {

@@ -26,7 +26,7 @@ type mutant struct {
 
 func mutants() []mutant {
 	return slices.Concat(sendMutants(), leaseMutants(), settleMutants(), carryMutants(), entityMutants(),
-		peekMutants(), directMutants(), moveMutants(), adminMutants(), lifecycleMutants())
+		peekMutants(), directMutants(), moveMutants(), adminMutants(), administerMutants(), lifecycleMutants())
 }
 
 // TestMutants proves the suite: each mutant fails the cases that are there to catch it.
@@ -191,6 +191,13 @@ type faulty struct {
 	purge    func(context.Context, backends.EntityID) (int64, error)
 	create   func(context.Context, string) error
 	validate func(context.Context, backends.EntityID, *message.Message) error
+
+	createEntity func(context.Context, backends.NewEntity) (backends.EntityDescription, error)
+	described    func(*backends.EntityDescription) // what create and describe answer
+	change       func(context.Context, backends.EntityID, ...backends.Setting) error
+	delete       func(context.Context, backends.EntityID) error
+	addRule      func(context.Context, backends.EntityID, backends.Rule) error
+	removeRule   func(context.Context, backends.EntityID, string) error
 }
 
 func newFaulty(t testing.TB, b backends.Backend) *faulty {
@@ -204,6 +211,8 @@ func newFaulty(t testing.TB, b backends.Backend) *faulty {
 		onLease:  func(*faultyLease) {},
 		entities: d.Entities, send: d.Send, lease: d.Lease, close: d.Close, peek: d.Peek, direct: d.SettleDirect,
 		deferred: d.LeaseDeferred, move: d.Move, purge: d.Purge, create: d.CreateQueue, validate: d.ValidateSend,
+		createEntity: d.CreateEntity, described: func(*backends.EntityDescription) {}, change: d.ChangeEntity,
+		delete: d.DeleteEntity, addRule: d.AddRule, removeRule: d.RemoveRule,
 	}
 	return f
 }
@@ -280,6 +289,34 @@ func (b *faulty) CreateQueue(ctx context.Context, name string) error {
 
 func (b *faulty) ValidateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
 	return b.errs(b.validate(b.ctx(ctx), id, m))
+}
+
+func (b *faulty) CreateEntity(ctx context.Context, e backends.NewEntity) (backends.EntityDescription, error) {
+	d, err := b.createEntity(b.ctx(ctx), e)
+	b.described(&d)
+	return d, b.errs(err)
+}
+
+func (b *faulty) DescribeEntity(ctx context.Context, id backends.EntityID) (backends.EntityDescription, error) {
+	d, err := b.real.DescribeEntity(b.ctx(ctx), id)
+	b.described(&d)
+	return d, b.errs(err)
+}
+
+func (b *faulty) ChangeEntity(ctx context.Context, id backends.EntityID, settings ...backends.Setting) error {
+	return b.errs(b.change(b.ctx(ctx), id, settings...))
+}
+
+func (b *faulty) DeleteEntity(ctx context.Context, id backends.EntityID) error {
+	return b.errs(b.delete(b.ctx(ctx), id))
+}
+
+func (b *faulty) AddRule(ctx context.Context, id backends.EntityID, r backends.Rule) error {
+	return b.errs(b.addRule(b.ctx(ctx), id, r))
+}
+
+func (b *faulty) RemoveRule(ctx context.Context, id backends.EntityID, name string) error {
+	return b.errs(b.removeRule(b.ctx(ctx), id, name))
 }
 
 // faultyLease is to a lease what faulty is to a backend.

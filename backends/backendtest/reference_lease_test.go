@@ -125,11 +125,14 @@ func (l *refLease) Release(context.Context) error {
 
 func (l *refLease) release() {
 	l.released = true
-	q := l.r.queues[l.id.Name]
+	delete(l.r.leases, l)
+	q := l.r.find(l.id.Name)
+	if q == nil {
+		return // deleted
+	}
 	for _, it := range q.items {
 		if it.holder == l && it.m.Broker.LockedUntil.After(l.r.now) {
 			q.unlock(it)
 		}
 	}
-	delete(l.r.leases, l)
 }

@@ -48,11 +48,18 @@ type world struct {
 	leases map[*refLease]bool
 }
 
+// queue is a queue, a subscription, or a topic, which holds nothing.
 type queue struct {
 	name  string
+	kind  backends.EntityKind
 	opts  QueueOptions
 	last  int64 // sequence number
 	items []*item
+
+	note              string
+	ordered           bool
+	rules             []backends.Rule
+	created, modified time.Time
 }
 
 // item is a message at rest. Its place is told by sub and the state in m.
@@ -80,7 +87,7 @@ func referenceHarness(testing.TB) Harness {
 			opts.MaxDeliveryCount = cmp.Or(opts.MaxDeliveryCount, 10)
 			opts.MaxBodyBytes = cmp.Or(opts.MaxBodyBytes, 256<<10)
 			name := fmt.Sprintf("queue%d", len(w.queues)+1)
-			w.queues[name] = &queue{name: name, opts: opts}
+			w.queues[name] = &queue{name: name, kind: backends.Queue, opts: opts, created: w.now, modified: w.now}
 			return backends.EntityID{Name: name}
 		},
 		Now:     func() time.Time { return w.now },
@@ -124,7 +131,7 @@ func (r *reference) enter(ctx context.Context, op string, id backends.EntityID) 
 	if r.closed {
 		return nil, fail(op, id, backends.Unavailable, errors.New("the backend is closed"))
 	}
-	q := r.queues[id.Name]
+	q := r.find(id.Name)
 	if q == nil || id.Sub == backends.TransferDeadLetterQueue {
 		return nil, fail(op, id, backends.NotFound, nil)
 	}
@@ -220,9 +227,17 @@ func (r *reference) describe(ctx context.Context, name string) (e backends.Entit
 	if err != nil {
 		return e, err
 	}
-	e = backends.Entity{ID: id, Kind: backends.Queue, DeadLetters: id.DeadLetters(), Limits: limits(q.opts)}
+	id.Name = q.name
+	e = backends.Entity{ID: id, Kind: q.kind, DeadLetters: id.DeadLetters(), Limits: limits(q.opts)}
 	e.Counts.Source, e.Counts.AsOf = "exact", r.now
-	for _, it := range q.items {
+	items := q.items
+	if q.kind == backends.Topic {
+		e.Counts.Summed = true
+		for _, sub := range r.subscriptions(q.name) {
+			items = append(items, sub.items...)
+		}
+	}
+	for _, it := range items {
 		switch b := it.m.Broker; {
 		case it.sub == backends.DeadLetterQueue:
 			e.Counts.DeadLetter++
@@ -264,6 +279,10 @@ func (r *reference) Send(ctx context.Context, id backends.EntityID, msgs []*mess
 		return backends.Batch(errs)
 	}
 	for _, m := range msgs {
+		if q.kind == backends.Topic {
+			r.publish(q.name, m)
+			continue
+		}
 		q.add(m, r.now)
 	}
 	return nil
@@ -292,7 +311,7 @@ func (r *reference) CreateQueue(ctx context.Context, name string) error {
 	case name == "":
 		return fail("create", id, backends.Invalid, errors.New("a queue needs a name"))
 	}
-	r.queues[name] = &queue{name: name, opts: QueueOptions{LockDuration: time.Minute, MaxDeliveryCount: 10, MaxBodyBytes: 1 << 20}}
+	r.queues[name] = &queue{name: name, kind: backends.Queue, opts: standard, created: r.now, modified: r.now}
 	return nil
 }
 
