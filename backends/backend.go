@@ -14,9 +14,10 @@ import (
 // Every method returns soon after ctx is done, with an error that wraps ctx.Err(). Then
 // the outcome of a call that changes something is unknown unless its comment says more.
 type Backend interface {
-	// Entities yields the entities that match q, in the order of their names, reading page
-	// by page; it blocks for one page at a time. It yields (Entity{}, err) once and stops.
-	// Side effects on messages: none.
+	// Entities yields the entities that match q, in the order of their names, in which a slash
+	// comes first: a topic is followed by its subscriptions. It reads page by page and blocks
+	// for one page at a time. It yields (Entity{}, err) once and stops. Side effects on
+	// messages: none.
 	Entities(ctx context.Context, q EntityQuery) iter.Seq2[Entity, error]
 
 	// Lease begins one sweep over the messages of id, locking forward. It takes no lock

@@ -338,6 +338,14 @@ func administerTopic(f *fixture) {
 			f.Errorf("a subscription is listed as a %q", e.Kind)
 		}
 	}
+	a.create(backends.NewEntity{ID: backends.EntityID{Name: "news-2"}, Kind: backends.Queue})
+	var listed []backends.EntityID
+	for _, e := range f.entities(backends.EntityQuery{Prefix: "news"}) {
+		listed = append(listed, e.ID)
+	}
+	if want := []backends.EntityID{topic, subs[0], subs[1], {Name: "news-2"}}; !slices.Equal(listed, want) {
+		f.Errorf("listed are %v, want %v: a topic is followed by its subscriptions", listed, want)
+	}
 	f.send(topic, texts("m1", "m2")...)
 	if c := f.entity(topic).Counts; !c.Summed || c.Active != 4 && c.Active >= 0 {
 		f.Errorf("two messages in each of two subscriptions make the topic count %+v", c)

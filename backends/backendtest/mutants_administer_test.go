@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -184,6 +185,20 @@ func topicMutants() []mutant {
 		}},
 		{name: "lists subscriptions as queues", caught: []string{"administer/topic"}, fault: func(b *faulty) {
 			b.describe(func(e *backends.Entity) { e.Kind = backends.Queue })
+		}},
+		{name: "lists by bytes", caught: []string{"administer/topic"}, fault: func(b *faulty) {
+			b.entities = func(ctx context.Context, q backends.EntityQuery) iter.Seq2[backends.Entity, error] {
+				return func(yield func(backends.Entity, error) bool) {
+					var es []backends.Entity
+					for e := range b.real.Entities(ctx, q) {
+						es = append(es, e)
+					}
+					slices.SortFunc(es, func(a, b backends.Entity) int { return strings.Compare(a.ID.Name, b.ID.Name) })
+					for _, e := range es {
+						yield(e, nil)
+					}
+				}
+			}
 		}},
 		{name: "makes queues of what has no kind", caught: []string{"administer/kind-by-name"}, fault: creating(func(e *backends.NewEntity) {
 			if e.Kind == "" {

@@ -202,7 +202,9 @@ func (q *queue) refuse(op string, m *message.Message) error {
 func (r *reference) Entities(ctx context.Context, query backends.EntityQuery) iter.Seq2[backends.Entity, error] {
 	return func(yield func(backends.Entity, error) bool) {
 		r.mu.Lock()
-		names := slices.Sorted(maps.Keys(r.queues))
+		names := slices.SortedFunc(maps.Keys(r.queues), func(a, b string) int {
+			return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+		})
 		r.mu.Unlock()
 		if query.Names != nil {
 			names = slices.Sorted(slices.Values(query.Names))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -129,26 +130,32 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 	if err != nil {
 		return nil, wrap("list", backends.EntityID{}, err)
 	}
-	wanted := make(map[string]string, len(q.Names))
+	slices.SortStableFunc(infos, func(a, b broker.Info) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	wanted := make(map[string]bool, len(q.Names))
+	var missing error
 	for _, n := range q.Names {
-		wanted[strings.ToLower(n)] = n
+		info, err := b.engine.Entity(n)
+		if err != nil {
+			if missing == nil {
+				missing = wrap("list", backends.EntityID{Name: n}, err)
+			}
+			continue
+		}
+		wanted[info.Name] = true
 	}
 	var out []backends.Entity
 	for _, info := range infos {
-		name := strings.ToLower(info.Name)
-		_, named := wanted[name]
-		delete(wanted, name)
-		if len(q.Names) > 0 && !named || !strings.HasPrefix(name, strings.ToLower(q.Prefix)) {
+		if len(q.Names) > 0 && !wanted[info.Name] || !strings.HasPrefix(strings.ToLower(info.Name), strings.ToLower(q.Prefix)) {
 			continue
 		}
 		out = append(out, entity(info, q.NoCounts))
 	}
-	for _, n := range q.Names { // in the order asked, so that the error is the same each time
-		if _, missing := wanted[strings.ToLower(n)]; missing {
-			return out, &backends.Error{Op: "list", Entity: backends.EntityID{Name: n}, Code: backends.NotFound}
-		}
-	}
-	return out, nil
+	return out, missing
+}
+
+// sortKey puts subscriptions right behind their topic.
+func sortKey(info broker.Info) string {
+	return strings.ReplaceAll(strings.ToLower(info.Name), "/", "\x00") + info.Name
 }
 
 func entity(info broker.Info, noCounts bool) backends.Entity {
@@ -174,7 +181,7 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 		e.Sources = append(e.Sources, backends.EntityID{Name: name})
 	}
 	if info.Summed {
-		e.Counts.Source = "sum of its subscriptions"
+		e.Counts.Summed, e.Counts.Source = true, "sum of its subscriptions"
 	}
 	if noCounts {
 		e.Counts = backends.Counts{
