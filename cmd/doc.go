@@ -16,6 +16,7 @@
 //	dlq send           put a message                           send.go
 //	dlq receive        take messages and settle them           receive.go
 //	dlq jobs           what ran, is running or was cut off     jobs.go
+//	dlq entity         make, describe, change and delete       entity.go, entity_show.go
 //	dlq completion, man, version                               completion.go man.go version.go
 //
 // # The process boundary

@@ -23,8 +23,11 @@ func newListCommand(a *app) *cobra.Command {
 		use:   "list [PREFIX]",
 		short: "list entities with their counts",
 		long: `List queues, topics and subscriptions with how many messages they hold, since when the
-oldest dead letter waits, and where the counts come from. PREFIX keeps the names that begin
-with it. A count that the service does not tell is "?", and null in JSON.`,
+oldest dead letter waits, and where the counts come from. A topic holds no messages but scheduled
+ones: its other counts are the sums of its subscriptions, which follow it. IN FLIGHT is how
+many are held by receivers, DELAYED how many by a delay of the queue; both are shown where
+there are any. PREFIX keeps the names that begin with it. A count that the service does not
+tell is "?", and null in JSON.`,
 		effects: "none",
 		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
 		example: "dlq list\ndlq list -o json | jq '.[] | select(.deadLetter > 0)'",
@@ -48,6 +51,9 @@ type entityRow struct {
 	TransferDeadLetter *int64              `json:"transferDeadLetter"`
 	Scheduled          *int64              `json:"scheduled"`
 	Deferred           *int64              `json:"deferred"`
+	Delayed            *int64              `json:"delayed"`
+	InFlight           *int64              `json:"inFlight"`
+	Summed             bool                `json:"summed"`
 	Oldest             *time.Time          `json:"oldest"`
 	Source             string              `json:"source"`
 	AsOf               *time.Time          `json:"asOf"`
@@ -59,6 +65,7 @@ func newEntityRow(e backends.Entity) entityRow {
 		Active: known(e.Counts.Active), DeadLetter: known(e.Counts.DeadLetter),
 		TransferDeadLetter: known(e.Counts.TransferDeadLetter),
 		Scheduled:          known(e.Counts.Scheduled), Deferred: known(e.Counts.Deferred),
+		Delayed: known(e.Counts.Delayed), InFlight: known(e.Counts.InFlight), Summed: e.Counts.Summed,
 		Oldest: moment(e.Oldest), Source: e.Counts.Source, AsOf: moment(e.Counts.AsOf),
 	}
 }
@@ -108,6 +115,14 @@ func (a *app) entityColumns() []column[backends.Entity] {
 			cell: func(e backends.Entity) string { return count(get(e.Counts)) },
 		}
 	}
+	some := func(title string, get func(backends.Counts) int64) column[backends.Entity] {
+		return column[backends.Entity]{title: title, right: true, sparse: true, cell: func(e backends.Entity) string {
+			if n := get(e.Counts); n > 0 {
+				return count(n)
+			}
+			return ""
+		}}
+	}
 	dead := number("DEAD", func(c backends.Counts) int64 { return c.DeadLetter })
 	dead.colour = func(e backends.Entity) string {
 		if e.Counts.DeadLetter > 0 {
@@ -123,6 +138,8 @@ func (a *app) entityColumns() []column[backends.Entity] {
 		number("TRANSFER", func(c backends.Counts) int64 { return c.TransferDeadLetter }),
 		number("SCHEDULED", func(c backends.Counts) int64 { return c.Scheduled }),
 		number("DEFERRED", func(c backends.Counts) int64 { return c.Deferred }),
+		some("DELAYED", func(c backends.Counts) int64 { return c.Delayed }),
+		some("IN FLIGHT", func(c backends.Counts) int64 { return c.InFlight }),
 		{title: "OLDEST", right: true, cell: func(e backends.Entity) string { return a.age(e.Oldest) }},
 		{title: "COUNTS", cell: func(e backends.Entity) string { return e.Counts.Source }},
 	}

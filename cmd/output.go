@@ -48,6 +48,8 @@ type column[T any] struct {
 	right  bool // numbers line up on the right
 	cell   func(T) string
 	colour func(T) string // "" for none; nil: never
+	// sparse leaves the column out when none of the rows has anything in it.
+	sparse bool
 }
 
 // listing writes rows in the asked form as they come, at a memory that does not grow with
@@ -138,14 +140,14 @@ func (l *listing[T]) addLine(row T) {
 	}
 	l.sample = append(l.sample, line)
 	if len(l.sample) == sampleRows {
-		l.begin()
+		l.begin(false)
 	}
 }
 
 // flush hands out all rows so far, deciding the widths if it must.
 func (l *listing[T]) flush() error {
 	if len(l.sample) > 0 {
-		l.begin()
+		l.begin(false)
 	}
 	return l.a.flush()
 }
@@ -154,7 +156,7 @@ func (l *listing[T]) flush() error {
 func (l *listing[T]) end() {
 	switch {
 	case len(l.sample) > 0:
-		l.begin()
+		l.begin(true)
 	case l.format == jsons && l.rows == 0:
 		l.a.printf("[]\n")
 	case l.format == jsons:
@@ -162,8 +164,11 @@ func (l *listing[T]) end() {
 	}
 }
 
-// begin decides the widths, writes the heading and the lines held so far.
-func (l *listing[T]) begin() {
+// begin decides the widths, writes the heading and the lines held so far, which may be all.
+func (l *listing[T]) begin(all bool) {
+	if all {
+		l.dropSparse()
+	}
 	l.widths = make([]int, len(l.columns))
 	heading := make([]cell, len(l.columns))
 	for i, c := range l.columns {
@@ -179,6 +184,20 @@ func (l *listing[T]) begin() {
 		l.write(line)
 	}
 	l.sample = nil
+}
+
+// dropSparse takes the sparse columns out that are empty in all lines.
+func (l *listing[T]) dropSparse() {
+	for i := len(l.columns) - 1; i >= 0; i-- {
+		used := func(line []cell) bool { return line[i].text != "" }
+		if !l.columns[i].sparse || slices.ContainsFunc(l.sample, used) {
+			continue
+		}
+		l.columns = slices.Delete(slices.Clone(l.columns), i, i+1)
+		for n := range l.sample {
+			l.sample[n] = slices.Delete(l.sample[n], i, i+1)
+		}
+	}
 }
 
 // columnGap is the space between two columns.

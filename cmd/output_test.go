@@ -1,7 +1,10 @@
 package cmd
 
 import (
+	"bufio"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +27,7 @@ orders  queue       0     2         0          0         0      1h  exact
 	}
 	if got, want := w.must("list", "ord", "-o", "jsonl"),
 		`{"name":"orders","kind":"queue","active":0,"deadLetter":2,"transferDeadLetter":0,"scheduled":0,"deferred":0,`+
-			`"oldest":"2026-03-01T12:00:00Z","source":"exact","asOf":"2026-03-01T13:30:00Z"}`+"\n"; got != want {
+			`"delayed":0,"inFlight":0,"summed":false,"oldest":"2026-03-01T12:00:00Z","source":"exact","asOf":"2026-03-01T13:30:00Z"}`+"\n"; got != want {
 		t.Errorf("jsonl:\n%s\nwant:\n%s", got, want)
 	}
 	var rows []entityRow
@@ -54,10 +57,13 @@ func TestKeys(t *testing.T) {
 		row  any
 		keys string
 	}{
-		{entityRow{}, "active asOf deadLetter deferred kind name oldest scheduled source transferDeadLetter"},
+		{entityRow{}, "active asOf deadLetter deferred delayed inFlight kind name oldest scheduled source summed transferDeadLetter"},
 		{groupRow{}, "count detail first id last reason sampleId sampleSeq"},
 		{jobRow{}, "command conn done entity failed id kind left lost matched selection skipped started state uncertain updated"},
 		{itemRow{}, "id seq state"},
+		{entitySheet{Rules: []ruleSheet{{}}}, "created kind modified name properties rules"},
+		{propertySheet{}, "default immutable range value"},
+		{ruleSheet{Filter: "1=1", Correlation: []string{"a=1"}, Action: "REMOVE a"}, "action correlation filter name"},
 	}
 	for _, tt := range tests {
 		b, err := appendJSON(nil, tt.row)
@@ -175,5 +181,39 @@ func TestPreviewCutsWholeCharacters(t *testing.T) {
 	}
 	if got := preview(&message.Message{}); got != "" {
 		t.Errorf("preview of nothing = %q", got)
+	}
+}
+
+// TestSparseColumns: a column that says nothing is left out, but not when what it says may
+// come later.
+func TestSparseColumns(t *testing.T) {
+	columns := []column[int]{
+		{title: "N", cell: func(n int) string { return strconv.Itoa(n) }},
+		{title: "ODD", sparse: true, cell: func(n int) string { return strings.Repeat("odd", n%2) }},
+		{title: "BIG", sparse: true, cell: func(n int) string {
+			if n > sampleRows {
+				return "big"
+			}
+			return ""
+		}},
+	}
+	for _, tt := range []struct {
+		rows []int
+		want string // the heading
+	}{
+		{[]int{2, 4}, "N"},
+		{[]int{2, 3}, "N  ODD"},
+		{[]int{2, sampleRows + 2}, "N    BIG"},
+		{make([]int, sampleRows+1), "N  ODD  BIG"},
+	} {
+		var out strings.Builder
+		a := &app{streams: streams{out: bufio.NewWriter(&out)}}
+		if err := newListing(a, table, columns, nil).all(succeeding(slices.Values(tt.rows))); err != nil {
+			t.Fatal(err)
+		}
+		a.flush()
+		if heading, _, _ := strings.Cut(out.String(), "\n"); heading != tt.want {
+			t.Errorf("%d rows: the heading is %q, want %q", len(tt.rows), heading, tt.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,13 +68,14 @@ func (a *app) deadLetterColumns() []column[*message.Message] {
 	}
 }
 
-// reasonMaxDeliveries is the reason of a message that was delivered too often.
+// reasonMaxDeliveries begins the reason of a message that was delivered too often: Service Bus
+// writes it as it stands, its documentation with "ExceptionMessage" behind it.
 const reasonMaxDeliveries = "MaxDeliveryCountExceeded"
 
 // cause returns the description of a dead letter. Where the broker gave it up after too many
 // deliveries it says nothing, and the consumer's exception is shown if the headers have one.
 func cause(m *message.Message) string {
-	if m.DeadLetterReason() == reasonMaxDeliveries {
+	if strings.HasPrefix(m.DeadLetterReason(), reasonMaxDeliveries) {
 		if detail := resubmit.SignatureOf(m).Detail; detail != "" {
 			return detail
 		}

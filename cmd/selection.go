@@ -59,7 +59,7 @@ func recipient(what, arg string) (backends.EntityID, error) {
 	case id.Sub != backends.Main:
 		return id, usagef("%s %q: nothing can be sent to a dead-letter queue", what, arg)
 	case strings.Contains(id.Name, "/Subscriptions/"):
-		return id, fail(exitUsage, "local: has no topics; name a queue", "%s %q: nothing can be sent to a subscription", what, arg)
+		return id, fail(exitUsage, "send to its topic", "%s %q: nothing can be sent to a subscription", what, arg)
 	}
 	return id, nil
 }

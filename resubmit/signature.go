@@ -38,7 +38,9 @@ const maxDeliveries = "MaxDeliveryCountExceeded"
 func SignatureOf(m *message.Message) Signature {
 	s := Signature{Reason: m.DeadLetterReason()}
 	switch s.Reason {
-	case "MaxDeliveryCountExceededExceptionMessage": // what some emulators and older brokers write
+	case "MaxDeliveryCountExceededExceptionMessage":
+		// The documentation's name for it, which some emulators and older brokers write:
+		// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-dead-letter-queues
 		s.Reason = maxDeliveries
 	}
 	cause := exceptionOf(m)

@@ -130,7 +130,7 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 	if err != nil {
 		return nil, wrap("list", backends.EntityID{}, err)
 	}
-	slices.SortStableFunc(infos, func(a, b broker.Info) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	slices.SortStableFunc(infos, func(a, b broker.Info) int { return strings.Compare(path(a.Name), path(b.Name)) })
 	wanted := make(map[string]bool, len(q.Names))
 	var missing error
 	for _, n := range q.Names {
@@ -153,10 +153,9 @@ func (b *Backend) entities(ctx context.Context, q backends.EntityQuery) ([]backe
 	return out, missing
 }
 
-// sortKey puts subscriptions right behind their topic.
-func sortKey(info broker.Info) string {
-	return strings.ReplaceAll(strings.ToLower(info.Name), "/", "\x00") + info.Name
-}
+// path is a name by which a topic is followed by its subscriptions, and not by what shares
+// the first letters of its name.
+func path(name string) string { return strings.ReplaceAll(strings.ToLower(name), "/", "\x00") }
 
 func entity(info broker.Info, noCounts bool) backends.Entity {
 	id := backends.EntityID{Name: info.Name}
