@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"dlq/backends/broker/store"
@@ -60,7 +62,7 @@ func (e *Engine) loadEntities() error {
 		ent.created, ent.modified, ent.accessed = se.Created, se.Modified, e.latest
 		e.add(ent)
 	}
-	for _, ent := range e.byID {
+	for _, ent := range e.inOrder() {
 		if ent.kind == Subscription {
 			if err := e.join(ent); err != nil {
 				return err
@@ -85,6 +87,16 @@ func (e *Engine) loadEntities() error {
 	return nil
 }
 
+// inOrder returns the entities in the order of their ids: timers are set in that order, which
+// decides between equal times.
+func (e *Engine) inOrder() []*entity {
+	out := make([]*entity, 0, len(e.byID))
+	for _, id := range slices.Sorted(maps.Keys(e.byID)) {
+		out = append(out, e.byID[id])
+	}
+	return out
+}
+
 // loadMessages indexes the messages. Those of entities that were deleted before are removed
 // by and by.
 func (e *Engine) loadMessages() error {
@@ -95,13 +107,13 @@ func (e *Engine) loadMessages() error {
 	if done == nil {
 		return e.loadStates(e.store.States())
 	}
-	for id := range e.byID {
-		if done[id] {
+	for _, ent := range e.inOrder() {
+		if done[ent.id] {
 			continue
 		}
 		// Whose heads and bodies have several users is known already.
 		refs := e.refs
-		if err := e.loadStates(e.store.StatesOf(id)); err != nil {
+		if err := e.loadStates(e.store.StatesOf(ent.id)); err != nil {
 			return err
 		}
 		e.refs = refs

@@ -94,16 +94,16 @@ func (e *Engine) loadIndexes() (done map[uint32]bool, err error) {
 		return nil, nil
 	}
 	done = map[uint32]bool{}
-	for id, ent := range e.byID {
+	for _, ent := range e.inOrder() {
 		if ent.subs[Main].groups != nil {
 			continue
 		}
-		w, err := e.store.Index(id)
+		w, err := e.store.Index(ent.id)
 		if err == nil {
 			err = e.loadIndex(ent, w)
 		}
 		if err == nil {
-			done[id] = true
+			done[ent.id] = true
 			continue
 		}
 		if !isDamage(err) {
