@@ -112,9 +112,9 @@ func (s *entities) arrange() {
 	}
 	slices.SortStableFunc(s.shown, func(a, b backends.Entity) int {
 		if s.byName {
-			return strings.Compare(a.ID.Name, b.ID.Name)
+			return 0 // the service's order, in which a topic is followed by its subscriptions
 		}
-		return cmp.Or(cmp.Compare(b.Counts.DeadLetter, a.Counts.DeadLetter), strings.Compare(a.ID.Name, b.ID.Name))
+		return cmp.Compare(b.Counts.DeadLetter, a.Counts.DeadLetter)
 	})
 	if had {
 		if i := slices.IndexFunc(s.shown, func(e backends.Entity) bool { return e.ID == current.ID }); i >= 0 && s.table.Cursor() > 0 {
@@ -161,7 +161,10 @@ func (s *entities) open(which func(backends.Entity) backends.EntityID) tea.Cmd {
 		return nil
 	}
 	id := which(e)
-	if id.Name == "" {
+	switch {
+	case e.Kind == backends.Topic && id != e.ID:
+		return notify(info, "a topic has no dead letters of its own: they are in its subscriptions")
+	case id.Name == "":
 		return notify(info, "%s has no dead-letter queue", e.ID)
 	}
 	return push(newLetters(s.ui, id))
@@ -230,10 +233,13 @@ func (s *entities) Context() (left, right line) {
 	return left, right
 }
 
-// deadLetters returns how many dead letters there are, as far as the counts are known.
+// deadLetters returns how many dead letters there are, as far as the counts are known. What a
+// topic shows lies in its subscriptions, which count themselves.
 func (s *entities) deadLetters(in []backends.Entity) (n int64) {
 	for _, e := range in {
-		n += max(e.Counts.DeadLetter, 0)
+		if !e.Counts.Summed {
+			n += max(e.Counts.DeadLetter, 0)
+		}
 	}
 	return n
 }
@@ -273,8 +279,12 @@ func (s *entities) Row(i int, dst []string) []string {
 	if !e.Oldest.IsZero() && c.DeadLetter > 0 {
 		oldest = age(s.deps.Now(), e.Oldest)
 	}
+	kind := string(e.Kind)
+	if c.Summed {
+		kind += ", sums"
+	}
 	return append(dst, e.ID.String(), right(count(c.DeadLetter), deadWidth), right(oldest, ageWidth+1), right(count(c.Active), countWidth),
-		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), countWidth+1), right(count(c.Deferred), countWidth), string(e.Kind))
+		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), countWidth+1), right(count(c.Deferred), countWidth), kind)
 }
 
 // look lets the eye find what is wrong: an entity without dead letters steps back.

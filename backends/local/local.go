@@ -286,8 +286,27 @@ func wrap(op string, id backends.EntityID, err error) error {
 	if code == backends.Unsupported {
 		err = fmt.Errorf("%w: %w", err, errors.ErrUnsupported)
 	}
-	return &backends.Error{Op: op, Entity: id, Code: code, Err: err}
+	return &backends.Error{Op: op, Entity: id, Code: code, Err: shorter(err)}
 }
+
+// shorter leaves out of an error's text what the code says already.
+func shorter(err error) error {
+	for _, said := range [...]error{broker.ErrInvalid, broker.ErrExists} {
+		if rest, ok := strings.CutPrefix(err.Error(), said.Error()+": "); ok {
+			return shortened{err, rest}
+		}
+	}
+	return err
+}
+
+// shortened is an error with another text.
+type shortened struct {
+	error
+	text string
+}
+
+func (s shortened) Error() string { return s.text }
+func (s shortened) Unwrap() error { return s.error }
 
 // wrapAll is wrap for a call about several messages.
 func wrapAll(op string, id backends.EntityID, errs []error, err error) error {
