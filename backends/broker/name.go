@@ -73,6 +73,11 @@ func validateSQSName(name string, fifo bool) error {
 	return validateCharacters(stem, "_-")
 }
 
+// isSQSName reports whether a queue of SQS, standard or FIFO, could have the name.
+func isSQSName(name string) bool {
+	return validateSQSName(name, strings.HasSuffix(name, fifoSuffix)) == nil
+}
+
 // validateCharacters accepts letters, digits and the marks. They are ASCII, so that names
 // can be compared without case byte by byte.
 func validateCharacters(name, marks string) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,7 +35,7 @@ func redrivePolicy() form {
 		},
 		within: func(p *Properties, _ bool) bool {
 			r := p.Redrive
-			return r == (Redrive{}) || r.Target != "" && r.MaxReceives >= 1 && r.MaxReceives <= maxMaxReceives
+			return r == (Redrive{}) || isSQSName(r.Target) && r.MaxReceives >= 1 && r.MaxReceives <= maxMaxReceives
 		},
 	}
 }
@@ -103,7 +104,8 @@ func redriveAllowPolicy() form {
 			case "", AllowAll, DenyAll:
 				return n == 0
 			case AllowByQueue:
-				return n >= 1 && n <= maxAllowedSources
+				foreign := func(name string) bool { return !isSQSName(name) }
+				return n >= 1 && n <= maxAllowedSources && !slices.ContainsFunc(p.RedriveAllow.Sources, foreign)
 			}
 			return false
 		},

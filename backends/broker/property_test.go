@@ -269,7 +269,14 @@ func TestValidate(t *testing.T) {
 		{Queue, SQS, func(p *Properties) { p.Redrive = Redrive{"a", 1000} }, ""},
 		{Queue, SQS, func(p *Properties) { p.Redrive = Redrive{"a", 0} }, "RedrivePolicy"},
 		{Queue, SQS, func(p *Properties) { p.Redrive = Redrive{"", 1} }, "RedrivePolicy"},
-		{Queue, SQS, func(p *Properties) { p.RedriveAllow = RedriveAllow{AllowByQueue, make([]string, 11)} }, "RedriveAllowPolicy"},
+		{Queue, SQS, func(p *Properties) { p.Redrive = Redrive{"a b", 1} }, "RedrivePolicy"},
+		{Queue, SQS, func(p *Properties) {
+			p.RedriveAllow = RedriveAllow{AllowByQueue, slices.Repeat([]string{"a"}, 10)}
+		}, ""},
+		{Queue, SQS, func(p *Properties) {
+			p.RedriveAllow = RedriveAllow{AllowByQueue, slices.Repeat([]string{"a"}, 11)}
+		}, "RedriveAllowPolicy"},
+		{Queue, SQS, func(p *Properties) { p.RedriveAllow = RedriveAllow{AllowByQueue, []string{"a", "b/c"}} }, "RedriveAllowPolicy"},
 		{Queue, SQS, func(p *Properties) { p.ContentDeduplication = true }, "ContentBasedDeduplication is for FIFO queues: create the queue with FifoQueue=true"},
 		{Queue, SQS, func(p *Properties) { p.DeduplicationPerGroup = true }, "DeduplicationScope is for FIFO queues"},
 		{Queue, SQS, func(p *Properties) { p.Groups, p.DuplicateWindow = true, time.Minute }, "RequiresDuplicateDetection"}, // without what belongs to it
@@ -487,4 +494,38 @@ func TestValidateName(t *testing.T) {
 			t.Errorf("rule %q: %v", name, err)
 		}
 	}
+}
+
+// FuzzSet: what is accepted is valid by itself, and its text is accepted and means the same.
+func FuzzSet(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"LockDuration", "PT30S"},
+		{"MaxSizeInMegabytes", "2GB"},
+		{"VisibilityTimeout", "45"},
+		{"Status", "disabled"},
+		{"RedrivePolicy", `{"target":"a","maxReceiveCount":"3"}`},
+		{"RedriveAllowPolicy", "byQueue:a,b"},
+		{"ForwardTo", "sb://x/a/b"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, name, value string) {
+		for _, n := range natures {
+			p := Defaults(n.kind, n.dialect)
+			if p.Set(n.kind, name, value) != nil {
+				continue
+			}
+			s, err := p.find(n.kind, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.validate(n.kind); err != nil && !s.fifo && s.field != "ForwardTo" {
+				t.Errorf("%s=%q is set and then refused: %v", name, value, err)
+			}
+			again := Defaults(n.kind, n.dialect)
+			if err := again.Set(n.kind, name, s.get(&p)); err != nil || !reflect.DeepEqual(p, again) {
+				t.Errorf("%s=%q is written %q, which is %+v, %v", name, value, s.get(&p), again, err)
+			}
+		}
+	})
 }
