@@ -226,7 +226,7 @@ func (t *tx) delivered(q *queue, d Delivery) (*lock, store.State, error) {
 	switch {
 	case stateErr != nil:
 		return nil, st, fmt.Errorf("message %d: %w", seq, stateErr)
-	case st.Token != d.Token:
+	case st.Token != d.Token || d.Token.IsZero(): // zero: it was never received
 		return nil, st, ErrLockLost
 	}
 	return nil, st, nil
