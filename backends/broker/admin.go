@@ -66,13 +66,17 @@ func (e *Engine) admits(ent *entity) error {
 			return fmt.Errorf("%w: a topic has at most %d subscriptions", ErrInvalid, most)
 		}
 	}
-	return e.connects(ent)
+	return e.connects(ent, &Properties{})
 }
 
-// connects checks what the properties of an entity say about others.
-func (e *Engine) connects(ent *entity) error {
-	for _, name := range [...]string{ent.p.ForwardTo, ent.p.ForwardDeadLettersTo} {
-		if name == "" {
+// connects checks what the properties of an entity say about others, where that is new: an
+// entity that was named may be deleted later, or forbid it, and the rest can still be changed.
+func (e *Engine) connects(ent *entity, old *Properties) error {
+	for _, c := range [...]struct{ name, old string }{
+		{ent.p.ForwardTo, old.ForwardTo}, {ent.p.ForwardDeadLettersTo, old.ForwardDeadLettersTo},
+	} {
+		name := c.name
+		if name == "" || name == c.old {
 			continue
 		}
 		to := e.entity(name)
@@ -83,7 +87,7 @@ func (e *Engine) connects(ent *entity) error {
 			return fmt.Errorf("%w: there is no queue or topic %s to forward to; create it first", ErrInvalid, name)
 		}
 	}
-	if ent.p.Redrive.Target == "" {
+	if ent.p.Redrive.Target == "" || ent.p.Redrive == old.Redrive {
 		return nil
 	}
 	target := e.entity(ent.p.Redrive.Target)
@@ -93,7 +97,7 @@ func (e *Engine) connects(ent *entity) error {
 	switch {
 	case target == nil || target.kind != Queue:
 		return fmt.Errorf("%w: the dead-letter queue %s does not exist; create it first", ErrInvalid, ent.p.Redrive.Target)
-	case target.p.Groups != ent.p.Groups || target.p.Dialect != ent.p.Dialect:
+	case !target.like(ent):
 		return fmt.Errorf("%w: the dead-letter queue %s is of another type than %s", ErrInvalid, target.name, ent.name)
 	case !target.p.RedriveAllow.allows(ent.name):
 		return fmt.Errorf("%w: the redrive allow policy of %s does not allow %s", ErrInvalid, target.name, ent.name)
@@ -133,7 +137,7 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	}
 	if err == nil {
 		ent.p = p
-		if err = e.connects(ent); err != nil {
+		if err = e.connects(ent, &old); err != nil {
 			ent.p = old
 		}
 	}

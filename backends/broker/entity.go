@@ -125,7 +125,7 @@ func (e *Engine) find(a Address) (*queue, error) {
 	case a.Sub == Main || ent.p.SubQueues && ent.kind != Topic:
 		return ent.subs[a.Sub], nil
 	case a.Sub == DeadLetter && ent.p.Redrive.Target != "":
-		if target := e.entity(ent.p.Redrive.Target); target != nil {
+		if target := e.deadLetters(ent); target != nil {
 			return target.subs[Main], nil
 		}
 		return nil, fmt.Errorf("%w: %s, which the redrive policy of %s names", ErrNoEntity, ent.p.Redrive.Target, ent.name)
@@ -229,10 +229,7 @@ func (e *Engine) Entity(name string) (Info, error) {
 func (e *Engine) sources() map[*entity][]string {
 	out := map[*entity][]string{}
 	for _, ent := range e.byID {
-		if ent.p.Redrive.Target == "" {
-			continue
-		}
-		if target := e.entity(ent.p.Redrive.Target); target != nil {
+		if target := e.deadLetters(ent); target != nil {
 			out[target] = append(out[target], ent.name)
 		}
 	}

@@ -14,7 +14,7 @@ func (t *tx) redrive(q *queue, seq uint64, st *store.State) bool {
 	if policy.Target == "" || int(st.Deliveries) < policy.MaxReceives || q.sub != Main {
 		return false
 	}
-	target := t.e.entity(policy.Target)
+	target := t.e.deadLetters(q.of)
 	if target == nil {
 		return false
 	}
@@ -39,6 +39,21 @@ func (t *tx) redrive(q *queue, seq uint64, st *store.State) bool {
 		}
 	})
 	return true
+}
+
+// deadLetters returns the queue that the redrive policy of an entity names; nil: there is no
+// policy, or the queue is gone, whatever has taken its name.
+func (e *Engine) deadLetters(of *entity) *entity {
+	target := e.entity(of.p.Redrive.Target)
+	if target == nil || !target.like(of) {
+		return nil
+	}
+	return target
+}
+
+// like reports whether messages of one queue can be moved to the other as they are.
+func (ent *entity) like(other *entity) bool {
+	return ent.kind == other.kind && ent.p.Dialect == other.p.Dialect && ent.p.Groups == other.p.Groups
 }
 
 // redriven returns the head that a message has in its dead-letter queue. Where that detects
