@@ -57,6 +57,15 @@ func (q *queue) open(g *group) bool {
 	return !any || first < held
 }
 
+// served puts a group of which something was taken behind the others, if it is open still.
+func (q *queue) served(g *group) {
+	if g.turn != 0 {
+		q.turns.Delete(g.turn)
+		g.turn = 0
+		q.turnOf(g)
+	}
+}
+
 // turnOf gives a group that has something to deliver its turn, behind all others, or takes
 // it away, and forgets a group of which nothing is left.
 func (q *queue) turnOf(g *group) {

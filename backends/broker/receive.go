@@ -180,7 +180,11 @@ type taker struct {
 }
 
 func (k *taker) most() int  { return max(k.o.Max, 1) }
-func (k *taker) full() bool { return len(k.taken)+len(k.whole) >= k.most() }
+func (k *taker) count() int { return len(k.taken) + len(k.whole) }
+func (k *taker) full() bool {
+	most := k.q.of.p.MaxInFlight
+	return k.count() >= k.most() || most > 0 && len(k.q.locked) >= most
+}
 
 // free takes the first free messages in the order of delivery.
 func (k *taker) free() error {
@@ -206,7 +210,12 @@ func (k *taker) free() error {
 		if held, any := g.hidden.Min(); any {
 			limit = min(limit, held)
 		}
-		if err := k.from(&g.ready, limit); err != nil || k.full() {
+		before := k.count()
+		err := k.from(&g.ready, limit)
+		if k.count() > before {
+			q.served(g)
+		}
+		if err != nil || k.full() {
 			return err
 		}
 	}
