@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
 )
@@ -19,7 +20,7 @@ import (
 // last steps are in the log alone, the others in tables too.
 func closedStore(t *testing.T, sc *scenario) *vfs.MemFS {
 	fs := vfs.NewMem()
-	s, err := Open(fs, "data", MemTable(memTable))
+	s, err := Open(fs, "data", MemTable(memTable), smallBlocks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +31,13 @@ func closedStore(t *testing.T, sc *scenario) *vfs.MemFS {
 		t.Fatal(err)
 	}
 	return fs
+}
+
+// smallBlocks make damage cheap: pebble looks for the bit that flipped.
+func smallBlocks(o *pebble.Options) {
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = 512
+	}
 }
 
 // copyWith returns a copy of the store's directory in which one file has another content.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,14 +16,62 @@ import (
 var ErrNotFound = errors.New("no such record")
 
 // Snapshot is the store as it stood at one moment, so that a message is never read half
-// before and half after a change. Close it.
-type Snapshot struct{ s *pebble.Snapshot }
+// before and half after a change. It is used by one goroutine. Close it.
+type Snapshot struct {
+	s             *pebble.Snapshot
+	heads, bodies *cursor
+}
 
 // Snapshot returns a view of what is applied now. It holds back no writer.
-func (s *Store) Snapshot() Snapshot { return Snapshot{s.db.NewSnapshot()} }
+func (s *Store) Snapshot() Snapshot {
+	return Snapshot{s.db.NewSnapshot(), &cursor{prefix: prefixHead}, &cursor{prefix: prefixBody}}
+}
 
 // Close lets the snapshot go.
-func (v Snapshot) Close() error { return v.s.Close() }
+func (v Snapshot) Close() error { return errors.Join(v.heads.close(), v.bodies.close(), v.s.Close()) }
+
+// cursor reads the contents of one kind. The first is looked up; from the second on it is a
+// page that is read, whose contents are neighbours as a rule, and an iterator finds the
+// next of them close to the last.
+type cursor struct {
+	prefix byte
+	used   bool
+	it     *pebble.Iterator
+}
+
+// get returns a copy of a content's record, checked.
+func (c *cursor) get(s *pebble.Snapshot, id uint64) ([]byte, error) {
+	key := contentKey(c.prefix, id)
+	if !c.used {
+		c.used = true
+		return get(s, key)
+	}
+	if c.it == nil {
+		it, err := s.NewIter(&pebble.IterOptions{LowerBound: []byte{c.prefix}, UpperBound: []byte{c.prefix + 1}})
+		if err != nil {
+			return nil, err
+		}
+		c.it = it
+	}
+	if !c.it.SeekGE(key) || !bytes.Equal(c.it.Key(), key) {
+		if err := c.it.Error(); err != nil {
+			return nil, damaged(key, err)
+		}
+		return nil, fmt.Errorf("%w: %x", ErrNotFound, key)
+	}
+	v, err := c.it.ValueAndErr()
+	if err != nil {
+		return nil, damaged(key, err)
+	}
+	return unsealed(key, bytes.Clone(v))
+}
+
+func (c *cursor) close() error {
+	if c.it == nil {
+		return nil
+	}
+	return c.it.Close()
+}
 
 // Entities yields every entity in the order of their ids. It yields (Entity{}, err) once and
 // stops.
@@ -133,7 +182,7 @@ func (s *Store) last(prefix byte) (uint64, error) {
 // Head returns a new message with every section but the body, and how many bytes are stored
 // for it.
 func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
-	b, err := get(v.s, contentKey(prefixHead, id))
+	b, err := v.heads.get(v.s, id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -143,7 +192,7 @@ func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
 
 // Body returns a body.
 func (v Snapshot) Body(id uint64) (message.Body, error) {
-	b, err := get(v.s, contentKey(prefixBody, id))
+	b, err := v.bodies.get(v.s, id)
 	if err != nil {
 		return message.Body{}, err
 	}
@@ -156,14 +205,19 @@ func get(r pebble.Reader, key []byte) ([]byte, error) {
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, fmt.Errorf("%w: %x", ErrNotFound, key)
 	}
-	if pebble.IsCorruptionError(err) {
-		return nil, fmt.Errorf("%w: record %x: %w", ErrCorrupt, key, err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, damaged(key, err)
 	}
-	value, err := unsealed(key, append([]byte(nil), v...))
+	value, err := unsealed(key, bytes.Clone(v))
 	return value, errors.Join(err, closer.Close())
+}
+
+// damaged names the record whose table pebble found damaged.
+func damaged(key []byte, err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: record %x: %w", ErrCorrupt, key, err)
+	}
+	return err
 }
 
 // keyValue is valid until the next one.

@@ -94,6 +94,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.db.Compact(t.Context(), []byte{prefixBody}, []byte{prefixState + 1}, false); err != nil && !errors.Is(err, pebble.ErrClosed) {
 		t.Fatal(err)
 	}
+	s.db.TestOnlyWaitForCleaning() // files are removed in the background
 	if !send() {
 		t.Errorf("still refused with %d of %d bytes used", quota.Used(), disk)
 	}

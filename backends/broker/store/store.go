@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dlq/backends/message"
@@ -15,8 +16,9 @@ import (
 // Store is an open database. Its methods may be called concurrently; the order of Apply
 // calls is the order of the writes.
 type Store struct {
-	db *pebble.DB
-	fs *failStop
+	db   *pebble.DB
+	fs   *failStop
+	pace pace
 }
 
 // FS is where the files are: [vfs.Default], or one of pebble's in memory.
@@ -75,17 +77,29 @@ func MemTable(bytes int) Option {
 
 // options are pebble's, with what was decided by measurement.
 func options(fs *failStop) *pebble.Options {
-	return &pebble.Options{
+	o := &pebble.Options{
 		FS:                 fs,
 		FormatMajorVersion: pebble.FormatNewest,
 		Logger:             failStopLogger{fs},
-		MemTableSize:       16 << 20,
 		MaxOpenFiles:       256,
-		// A writer that waits for a compaction waits for ever if a table cannot be read.
+		MemTableSize:       16 << 20,
+		// The memory of the store, beyond which it does not grow with what it holds. What
+		// is written and not yet in a table counts too, up to 48 MB: with a smaller cache
+		// there is none, and every read decodes an index.
+		CacheSize: 96 << 20,
+		// A writer that waits for a compaction waits for ever if a table cannot be read:
+		// the store slows writers down instead.
 		L0StopWritesThreshold: 1000,
 		// What is read is checked by the store; damage that pebble finds comes back as an error.
 		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
+	for i := range o.Levels {
+		// Bodies are read in order more often than not. But what pebble does with a damaged
+		// block takes the square of its size: it tries to find the bit that flipped.
+		o.Levels[i].BlockSize = 8 << 10
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return o
 }
 
 // isFresh reports whether dir holds nothing yet.
@@ -201,6 +215,7 @@ func (s *Store) write(b *Batch, apply func(*pebble.Batch, *pebble.WriteOptions) 
 	}
 	err := b.err
 	if err == nil {
+		s.wait(b.b.Len())
 		err = guard(func() error { return apply(b.b, o) })
 	}
 	if err != nil {
