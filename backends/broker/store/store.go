@@ -118,10 +118,19 @@ func (s *Store) Close() error {
 		_ = guard(s.db.Close)
 		return nil
 	}
-	err := guard(func() error { return s.db.LogData(nil, pebble.Sync) })
+	err := guard(func() error {
+		if s.db.Metrics().WAL.Size > flushAtClose {
+			return s.db.Flush()
+		}
+		return s.db.LogData(nil, pebble.Sync)
+	})
 	err = errors.Join(err, s.fs.failure())
 	return errors.Join(err, guard(s.db.Close))
 }
+
+// flushAtClose is the size of the log from which on making a table of it now is better than
+// reading it at the next Open.
+const flushAtClose = 4 << 20
 
 // ErrFailed is wrapped by the error of a write to a store that had failed before: nothing of
 // that write has happened.
