@@ -364,6 +364,7 @@ func (ent *entity) sized(n int64) bool {
 
 // sends and receives report what the status of an entity lets through.
 func (ent *entity) sends() bool { return ent.p.Status != Disabled && ent.p.Status != SendDisabled }
+
 func (ent *entity) receives() bool {
 	return ent.p.Status != Disabled && ent.p.Status != ReceiveDisabled
 }

@@ -20,8 +20,10 @@ const (
 	TaskFailed    TaskStatus = "FAILED"
 )
 
-// MoveTask moves the messages of a dead-letter queue by and by, the oldest first, to one
-// queue or each to where it came from. They arrive as new messages with new ids.
+// MoveTask moves the messages that are in a dead-letter queue when it begins by and by, the
+// oldest first, to one queue or each to where it came from. They arrive as new messages with
+// new ids. What is locked or delayed it moves once that has ended, and of a message group
+// nothing before what stands before it. After 36 hours it fails.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_StartMessageMoveTask.html
 type MoveTask struct {
 	ID          string
@@ -43,12 +45,17 @@ const (
 	taskStep     = 100                   // messages at once without a rate
 	taskPause    = 10 * time.Millisecond // between steps
 	taskPatience = time.Second           // between looks for messages that are locked
+
+	// Of a task, and of those that run at once.
+	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-configure-dead-letter-queue-redrive.html
+	taskLife, maxTasks = 36 * time.Hour, 100
 )
 
 // task is a move task with its source.
 type task struct {
 	MoveTask
-	source *entity
+	source  *entity
+	through uint64 // the highest number of those that were there when it began: it moves no others
 }
 
 // StartMoveTask begins a move task and returns its id when it is durable. A queue has one
@@ -64,8 +71,8 @@ func (e *Engine) StartMoveTask(m MoveTask) (string, error) {
 	}
 	x := &task{MoveTask: MoveTask{
 		ID: e.newID().String(), Source: q.of.name, Destination: m.Destination, Rate: m.Rate,
-		Status: TaskRunning, ToMove: int64(q.ready.Len()), Started: t.now,
-	}, source: q.of}
+		Status: TaskRunning, ToMove: int64(q.ready.Len() + len(q.locked) + len(q.scheduled)), Started: t.now,
+	}, source: q.of, through: q.of.next - 1}
 	t.forgetTasks(q.of)
 	e.tasks = append(e.tasks, x)
 	e.timers.add(t.now, x)
@@ -74,11 +81,11 @@ func (e *Engine) StartMoveTask(m MoveTask) (string, error) {
 }
 
 func (t *tx) admitsTask(source *entity, m MoveTask) error {
-	if m.Rate < 0 || m.Rate > maxTaskRate {
-		return fmt.Errorf("%w: a move task moves 1 to %d messages a second, or 0 for as many as it can", ErrInvalid, maxTaskRate)
-	}
 	if len(t.e.sources()[source]) == 0 {
 		return fmt.Errorf("%w: no redrive policy names %s as its dead-letter queue", ErrInvalid, source.name)
+	}
+	if m.Rate < 0 || m.Rate > maxTaskRate {
+		return fmt.Errorf("%w: a move task moves 1 to %d messages a second, or 0 for as many as it can", ErrInvalid, maxTaskRate)
 	}
 	if m.Destination != "" {
 		to := t.e.entity(m.Destination)
@@ -87,14 +94,21 @@ func (t *tx) admitsTask(source *entity, m MoveTask) error {
 			return fmt.Errorf("%w: %s", ErrNoEntity, m.Destination)
 		case to == source:
 			return fmt.Errorf("%w: a move task cannot move messages to their own queue", ErrInvalid)
-		case to.p.Groups != source.p.Groups || to.kind != Queue:
+		case !to.like(source):
 			return fmt.Errorf("%w: %s is of another type than %s", ErrInvalid, to.name, source.name)
 		}
 	}
+	running := 0
 	for _, x := range t.e.tasks {
-		if x.source == source && x.Status == TaskRunning {
+		if x.Status != TaskRunning {
+			continue
+		}
+		if running++; x.source == source {
 			return fmt.Errorf("%w: task %s is moving the messages of %s", ErrExists, x.ID, source.name)
 		}
+	}
+	if running >= maxTasks {
+		return fmt.Errorf("%w: %d move tasks are running; wait for one of them", ErrInvalid, running)
 	}
 	return nil
 }
@@ -161,34 +175,74 @@ func (x *task) happen(t *tx) error {
 	if x.Status != TaskRunning || t.e.byID[x.source.id] != x.source {
 		return nil
 	}
+	if t.now.Sub(x.Started) >= taskLife {
+		x.fail("it has run for 36 hours")
+		t.batch.PutTask(x.stored())
+		return nil
+	}
 	n, pause := taskStep, taskPause
 	if x.Rate > 0 {
 		n, pause = 1, time.Second/time.Duration(x.Rate)
 	}
 	q := x.source.subs[Main]
-	for ; n > 0 && x.Moved < x.ToMove; n-- {
-		seq, ok := q.ready.Min()
-		if !ok {
+	before := x.MoveTask
+	for ; n > 0 && x.Status == TaskRunning; n-- {
+		seq, ok := q.oldest()
+		if !ok || seq > x.through {
 			break
 		}
 		if err := t.moveBack(x, q, seq); err != nil {
 			return err
 		}
-		if x.Status != TaskRunning {
-			break
-		}
 	}
+	seq, ok := q.oldest()
 	switch {
 	case x.Status != TaskRunning:
-	case x.Moved >= x.ToMove || q.ready.Len() == 0 && len(q.locked) == 0:
-		x.Status = TaskCompleted
-	case q.ready.Len() == 0: // the others may be free soon
+	case ok && seq <= x.through:
+		t.e.timers.add(t.now.Add(pause), x)
+	case x.waits(q):
 		t.e.timers.add(t.now.Add(taskPatience), x)
 	default:
-		t.e.timers.add(t.now.Add(pause), x)
+		x.Status = TaskCompleted
 	}
-	t.batch.PutTask(x.stored())
+	if x.MoveTask != before {
+		t.batch.PutTask(x.stored())
+	}
 	return nil
+}
+
+func (x *task) fail(why string) { x.Status, x.Failure = TaskFailed, why }
+
+// waits reports whether some of what the task moves is there and cannot be had now.
+func (x *task) waits(q *queue) bool {
+	if seq, ok := q.ready.Min(); ok && seq <= x.through {
+		return true // behind others of its group
+	}
+	for seq := range q.locked {
+		if seq <= x.through {
+			return true
+		}
+	}
+	for seq := range q.scheduled {
+		if seq <= x.through {
+			return true
+		}
+	}
+	return false
+}
+
+// oldest returns the first message that a receive could have.
+func (q *queue) oldest() (first uint64, ok bool) {
+	if q.groups == nil || len(q.locked)+len(q.scheduled) == 0 {
+		return q.ready.Min()
+	}
+	q.turns.Scan(func(_ uint64, g *group) bool {
+		if seq, any := g.ready.Min(); any && (!ok || seq < first) {
+			first, ok = seq, true
+		}
+		return true
+	})
+	return first, ok
 }
 
 // moveBack moves one message, or says why the task fails.
@@ -212,10 +266,10 @@ func (t *tx) moveBack(x *task, q *queue, seq uint64) error {
 	to := t.e.entity(name)
 	switch {
 	case name == "":
-		x.Status, x.Failure = TaskFailed, "CouldNotDetermineMessageSource"
+		x.fail("CouldNotDetermineMessageSource")
 		return nil
-	case to == nil || to.kind != Queue:
-		x.Status, x.Failure = TaskFailed, "AWS.SimpleQueueService.NonExistentQueue"
+	case to == nil || !to.like(x.source):
+		x.fail("AWS.SimpleQueueService.NonExistentQueue")
 		return nil
 	}
 	t.e.leave(q, seq, &st)
@@ -234,6 +288,7 @@ func (t *tx) moveBack(x *task, q *queue, seq uint64) error {
 const (
 	taskDestination, taskRate, taskState            = "destination", "rate", "status"
 	taskMoved, taskToMove, taskStarted, taskFailure = "moved", "toMove", "started", "failure"
+	taskThrough                                     = "through"
 )
 
 func (x *task) stored() store.Named {
@@ -245,6 +300,7 @@ func (x *task) stored() store.Named {
 		{Name: taskToMove, Value: message.Long(x.ToMove)},
 		{Name: taskStarted, Value: message.Long(x.Started.UnixMilli())},
 		{Name: taskFailure, Value: message.String(x.Failure)},
+		{Name: taskThrough, Value: message.Long(x.through)},
 	}}
 }
 
@@ -277,6 +333,8 @@ func (e *Engine) loadTasks() error {
 				x.Started = time.UnixMilli(int64(number)).UTC()
 			case taskFailure:
 				x.Failure = string(text)
+			case taskThrough:
+				x.through = uint64(number)
 			}
 		}
 		e.tasks = append(e.tasks, x)
