@@ -135,11 +135,14 @@ func NewPlan(ctx context.Context, env Env, spec Spec) (*Plan, error) {
 	if err := p.compile(); err != nil {
 		return nil, err
 	}
-	transform, err := spec.Edits.Compile("", spec.From)
+	source, err := entity(ctx, env.Backend, spec.From)
 	if err != nil {
 		return nil, err
 	}
-	source, err := entity(ctx, env.Backend, spec.From)
+	// As the service writes it: a subscription that was named in short has a topic.
+	p.Spec.From.Name = source.ID.Name
+	spec = p.Spec
+	transform, err := spec.Edits.Compile("", spec.From)
 	if err != nil {
 		return nil, err
 	}

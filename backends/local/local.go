@@ -192,8 +192,16 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 	return e
 }
 
-// CreateQueue makes a queue with the defaults of Service Bus.
+// CreateQueue makes a queue with the defaults of Service Bus. What could be meant for a
+// subscription that is not there is refused.
 func (b *Backend) CreateQueue(ctx context.Context, name string) error {
+	_, kind, err := b.resolveNew(backends.NewEntity{ID: backends.EntityID{Name: name}})
+	if err == nil && kind == broker.Subscription {
+		err = fmt.Errorf("%w: it has the name of a subscription", broker.ErrInvalid)
+	}
+	if err != nil {
+		return wrap("create queue", backends.EntityID{Name: name}, err)
+	}
 	return b.CreateQueueWith(ctx, name, broker.Defaults(broker.Queue, broker.ServiceBus))
 }
 
