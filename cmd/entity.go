@@ -146,6 +146,9 @@ dlq entity create orders --dialect sqs VisibilityTimeout=45 RedrivePolicy=orders
 	})
 	opts.addFlags(c.Flags())
 	c.ValidArgsFunction = cobra.NoFileCompletions
+	for flag, words := range map[string][]string{"kind": {"queue", "topic", "subscription"}, "dialect": {"servicebus", "sqs"}} {
+		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
+	}
 	return c
 }
 

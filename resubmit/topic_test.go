@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dlq/backends"
+	"dlq/backends/message"
 )
 
 // TestDeadLettersOfASubscription go back through its topic, also when it was named in short.
@@ -20,7 +21,7 @@ func TestDeadLettersOfASubscription(t *testing.T) {
 			}
 		}
 		topic, sub := backends.EntityID{Name: "news"}, backends.EntityID{Name: "news/Subscriptions/all"}
-		if err := f.local.Send(f.ctx, topic, texts("a", "b")); err != nil {
+		if err := f.local.Send(f.ctx, topic, []*message.Message{{Body: message.DataBody([]byte("a"))}, {Body: message.DataBody([]byte("b"))}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.local.SettleDirect(f.ctx, sub, f.cause, 1, 2); err != nil {

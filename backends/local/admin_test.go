@@ -29,8 +29,10 @@ func TestDialects(t *testing.T) {
 	for _, e := range []backends.NewEntity{
 		{ID: backends.EntityID{Name: "dead.fifo"}, Settings: []backends.Setting{{Name: "FifoQueue", Value: "true"}, {Name: "dialect", Value: "SQS"}}},
 		{ID: backends.EntityID{Name: "work.fifo"}, Settings: []backends.Setting{
-			{Name: "RedriveKeepsAge", Value: "true"}, {Name: "RedrivePolicy", Value: "dead.fifo:3"},
-			{Name: "FifoQueue", Value: "true"}, {Name: "Dialect", Value: "sqs"},
+			{Name: "RedriveKeepsAge", Value: "true"},
+			{Name: "RedrivePolicy", Value: "dead.fifo:3"},
+			{Name: "FifoQueue", Value: "true"},
+			{Name: "Dialect", Value: "sqs"},
 		}},
 	} {
 		if _, err := b.CreateEntity(t.Context(), e); err != nil {
@@ -53,7 +55,10 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	for e := range b.Entities(t.Context(), backends.EntityQuery{Names: []string{"dead.fifo"}}) {
+	for e, err := range b.Entities(t.Context(), backends.EntityQuery{Names: []string{"dead.fifo"}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(e.Sources) != 1 || e.Sources[0].Name != "work.fifo" {
 			t.Errorf("the dead letters of %v come to dead.fifo", e.Sources)
 		}
