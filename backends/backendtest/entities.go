@@ -70,14 +70,21 @@ func entitiesCounts(f *fixture) {
 	}
 	check("at first", backends.Counts{})
 	dlq := f.dead(id, texts("d1", "d2", "d3", "d4")...)
-	check("with four dead letters", backends.Counts{DeadLetter: 4})
+	own := int64(4)
+	if dlq.Sub != backends.DeadLetterQueue { // they are counted where they are
+		own = 0
+		if n := f.entity(dlq).Counts.Active; n >= 0 && n != 4 {
+			f.Errorf("%v counts %d messages, want four dead letters", dlq, n)
+		}
+	}
+	check("with four dead letters", backends.Counts{DeadLetter: own})
 	f.deferred(id, text("e"))
 	later := text("s")
 	later.ScheduledEnqueueTime = new(f.h.Now().Add(farOff))
 	f.send(id, text("a"), text("b"), later)
 	s := f.lease(id, backends.LeaseOptions{})
 	locked := s.next()
-	check("with a locked message", backends.Counts{Active: 2, DeadLetter: 4, Scheduled: 1, Deferred: 1})
+	check("with a locked message", backends.Counts{Active: 2, DeadLetter: own, Scheduled: 1, Deferred: 1})
 	s.settle(complete, locked)
 	f.drain(dlq)
 	check("with less", backends.Counts{Active: 1, Scheduled: 1, Deferred: 1})

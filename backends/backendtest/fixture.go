@@ -181,8 +181,8 @@ func (f *fixture) holds(id backends.EntityID, want ...string) {
 	}
 }
 
-// dead makes dead letters of messages in an empty queue and returns where they lie, or
-// skips the case where the service cannot.
+// dead makes dead letters of messages in an empty queue and returns where they lie. Where the
+// service cannot be told to, they are received as often as it takes.
 func (f *fixture) dead(id backends.EntityID, msgs ...*message.Message) backends.EntityID {
 	f.Helper()
 	dlq := f.entity(id).DeadLetters
@@ -192,10 +192,27 @@ func (f *fixture) dead(id backends.EntityID, msgs ...*message.Message) backends.
 	f.send(id, msgs...)
 	s := f.lease(id, backends.LeaseOptions{})
 	for _, m := range s.rest() {
-		f.canSettle(s, backends.Outcome{Action: backends.DeadLetter, Reason: "Tested"}, m)
+		f.bury(id, s, backends.Outcome{Action: backends.DeadLetter, Reason: "Tested"}, m)
 	}
 	s.release()
 	return dlq
+}
+
+// bury dead-letters a message that s holds, or all in the queue where the service dead-letters
+// only what was received too often.
+func (f *fixture) bury(id backends.EntityID, s *sweep, o backends.Outcome, m *message.Message) {
+	f.Helper()
+	limit := f.entity(id).Limits.MaxDeliveryCount
+	if !f.h.CountsReceives || limit == 0 {
+		f.canSettle(s, o, m)
+		return
+	}
+	s.release()
+	for range limit {
+		s := f.lease(id, backends.LeaseOptions{})
+		s.rest()
+		s.release()
+	}
 }
 
 // deferred sets one message aside and returns its sequence number, or skips the case where
@@ -213,6 +230,19 @@ func (f *fixture) deferred(id backends.EntityID, m *message.Message) int64 {
 	}
 	s.release()
 	return seq
+}
+
+// wantCount checks how often a message counts as delivered that was received so often, with
+// so many of these deliveries having failed.
+func (f *fixture) wantCount(m *message.Message, received, failed uint32) {
+	f.Helper()
+	want := failed
+	if f.h.CountsReceives {
+		want = received
+	}
+	if got := m.Broker.DeliveryCount; got != want {
+		f.Errorf("%s was received %d times, of which %d failed, and counts %d, want %d", describe(m), received, failed, got, want)
+	}
 }
 
 // canSettle settles, or skips the case where the service has no such outcome.

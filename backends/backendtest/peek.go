@@ -250,8 +250,9 @@ func scheduleUntilDue(f *fixture) {
 	f.holds(id, "past")
 	f.h.Advance(f, 9*time.Minute)
 	f.holds(id)
-	if n := f.entity(id).Counts.Scheduled; n >= 0 && n != 1 {
-		f.Errorf("the entity counts %d scheduled messages, want 1", n)
+	c := f.entity(id).Counts
+	if n := max(c.Scheduled, 0) + max(c.Delayed, 0); n != 1 && (c.Scheduled >= 0 || c.Delayed >= 0) {
+		f.Errorf("the entity counts %d scheduled and delayed messages, want 1", n)
 	}
 	f.h.Advance(f, 2*time.Minute)
 	got := f.drain(id)

@@ -17,6 +17,10 @@ type Harness struct {
 	// Queue makes a new and empty queue and returns its name. It is called after Open.
 	Queue func(t testing.TB, opts QueueOptions) backends.EntityID
 
+	// CountsReceives says that the service counts how often a message was received, as SQS
+	// does, and not how often a delivery of it has failed.
+	CountsReceives bool
+
 	// Now is the time at the service.
 	Now func() time.Time
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +168,7 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 			Source: "exact", AsOf: info.AsOf,
 		},
 		Limits: backends.Limits{
-			MaxBodyBytes: info.MaxMessageBytes, LockDuration: info.LockDuration, MaxDeliveryCount: info.MaxDeliveryCount,
+			MaxBodyBytes: info.MaxMessageBytes, LockDuration: info.LockDuration, MaxDeliveryCount: cmp.Or(info.MaxDeliveryCount, info.Redrive.MaxReceives),
 		},
 	}
 	switch {
