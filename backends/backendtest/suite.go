@@ -89,6 +89,6 @@ func suite() []testCase {
 	return slices.Concat(
 		sendCases(), leaseCases(), settleCases(), deadLetterCases(), carryCases(), entityCases(),
 		capabilityCases(), peekCases(), scheduleCases(), directCases(), deferredCases(), moveCases(),
-		purgeCases(), createCases(), validateCases(), administerCases(), contextCases(), lifecycleCases(),
+		purgeCases(), createCases(), validateCases(), administerCases(), ruleCases(), contextCases(), lifecycleCases(),
 	)
 }
