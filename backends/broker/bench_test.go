@@ -139,7 +139,7 @@ func BenchmarkSendSettle(b *testing.B) {
 // pebbleWriter returns what writes the records of a message, synced, and then, if settle
 // writes anything, its lock, not synced, and what settles it, synced.
 func pebbleWriter(b *testing.B) func(settle func(*pebble.Batch, []byte) error) error {
-	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: 64 << 20, Logger: silent{}})
+	db, err := pebble.Open(b.TempDir(), &pebble.Options{MemTableSize: 16 << 20, Logger: silent{}})
 	if err != nil {
 		b.Fatal(err)
 	}

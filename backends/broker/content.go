@@ -26,7 +26,8 @@ func contentOf(st *store.State) content {
 
 // newContent is the content of a message that comes in.
 func newContent(m *message.Message) content {
-	head := message.AppendHead(nil, m)
+	const usual = 256
+	head := message.AppendHead(make([]byte, 0, usual), m)
 	return content{newHead: head, headSize: int64(len(head)), newBody: m.Body, bodySize: int64(m.Body.Len())}
 }
 
@@ -123,9 +124,7 @@ func (t *tx) headAlone(st *store.State) (*message.Message, error) {
 	if b, ok := t.heads[st.Head]; ok {
 		return message.DecodeHead(b)
 	}
-	view := t.e.store.Snapshot()
-	defer func() { _ = view.Close() }()
-	m, _, err := view.Head(st.Head)
+	m, _, err := t.e.store.Head(st.Head)
 	return m, err
 }
 

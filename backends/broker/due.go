@@ -34,7 +34,7 @@ func (d dueMessage) happen(t *tx) error {
 		return nil
 	}
 	t.unlist(q, d.seq, &st)
-	r := &router{t: t, size: st.HeadSize + st.BodySize}
+	r := t.router(st.HeadSize + st.BodySize)
 	a := &arrival{ent: q.of}
 	r.arrivals = []*arrival{a}
 	r.pass(q.of, copyOf{
@@ -72,7 +72,7 @@ func (b backlog) happen(t *tx) error {
 		}
 		t.e.leave(q, seq, &st)
 		t.unlist(q, seq, &st)
-		r := &router{t: t, size: st.HeadSize + st.BodySize}
+		r := t.router(st.HeadSize + st.BodySize)
 		c := copyOf{m: m, hops: st.Hops, expires: st.Expires, source: st.Source, overlay: st.Overlay, from: seq}
 		r.forward(b.ent, b.ent.p.ForwardTo, c, seq)
 		t.land(r, contentOf(&st), 0)
@@ -168,7 +168,7 @@ func (t *tx) bury(q *queue, seq uint64, st *store.State, why cause) {
 	if ent.p.ForwardDeadLettersTo != "" && q.sub == Main {
 		if m, err := t.head(st); err == nil { // else it stays here, where it is shown as damaged
 			t.unlist(q, seq, st)
-			r := &router{t: t, size: st.HeadSize + st.BodySize}
+			r := t.router(st.HeadSize + st.BodySize)
 			c := copyOf{m: m, hops: st.Hops, expires: t.expires(m, time.Time{}), source: ent.name, overlay: st.Overlay, from: seq}
 			r.forward(ent, ent.p.ForwardDeadLettersTo, c, seq)
 			t.land(r, contentOf(st), 0)

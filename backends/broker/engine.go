@@ -46,6 +46,8 @@ type Engine struct {
 	refs        map[uint64]uint32 // users beyond one of heads and bodies that have several
 	locks       map[message.UUID]*lock
 	sessions    map[message.UUID]*sessionLock
+	asked       bool    // the disk had room
+	unasked     int64   // bytes that were sent since
 	tasks       []*task // move tasks, the oldest first
 	timers      timers
 

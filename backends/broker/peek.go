@@ -8,8 +8,14 @@ import (
 	"dlq/backends/message"
 )
 
+// shelf is where heads and bodies are.
+type shelf interface {
+	Head(id uint64) (m *message.Message, size int, err error)
+	Body(id uint64) (message.Body, error)
+}
+
 // read puts a message together from its stored parts, and says how many bytes those have.
-func read(view store.Snapshot, s store.Message, noBody bool) (m *message.Message, size int, err error) {
+func read(view shelf, s store.Message, noBody bool) (m *message.Message, size int, err error) {
 	m, size, err = view.Head(s.Head)
 	if err != nil {
 		return nil, 0, fmt.Errorf("message %d: %w", s.Seq, err)

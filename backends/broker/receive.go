@@ -90,15 +90,15 @@ func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*t
 	if o.Delete {
 		return k.whole, t.commit()
 	}
-	view, done := e.view()
-	defer done()
+	e.readers.Add(1) // what is locked stays, so it is read without a snapshot
+	defer e.readers.Done()
 	retention := q.of.p.Retention
 	if err := t.flush(); err != nil {
 		return nil, err
 	}
 	out := make([]*message.Message, 0, len(k.taken))
 	for _, s := range k.taken {
-		m, _, err := read(view, s, false)
+		m, _, err := read(e.store, s, false)
 		switch {
 		case isDamage(err):
 			err = e.giveUp(a, s)
@@ -292,9 +292,7 @@ func (k *taker) take(seq uint64) (bool, error) {
 // remove takes a message for good. It is read before, so that one that cannot be read is not
 // lost.
 func (k *taker) remove(seq uint64, st *store.State) (bool, error) {
-	view := k.t.e.store.Snapshot()
-	defer func() { _ = view.Close() }()
-	m, _, err := read(view, store.Message{Key: k.q.key(seq), State: *st}, false)
+	m, _, err := read(k.t.e.store, store.Message{Key: k.q.key(seq), State: *st}, false)
 	if isDamage(err) {
 		k.t.e.quarantine(k.q, seq, st)
 		return false, nil

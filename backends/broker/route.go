@@ -62,6 +62,17 @@ type router struct {
 	arrivals  []*arrival
 	duplicate *store.Seen // of the first entity that has seen the id
 	err       error       // the topic refuses what a rule fails on
+
+	// Most messages arrive once and land there.
+	arrival1 [1]*arrival
+	landing1 [1]landing
+}
+
+// router returns a router for a message of that many bytes.
+func (t *tx) router(size int64) *router {
+	r := &router{t: t, size: size}
+	r.arrivals, r.landings = r.arrival1[:0], r.landing1[:0]
+	return r
 }
 
 // arrive takes a copy into an entity that accepts it.

@@ -21,13 +21,14 @@ type Sent struct {
 // all or none. Err says why a message was refused, or [ErrNotSent] if another was. What the
 // broker owns is ignored. A message whose ScheduledEnqueueTime lies ahead waits until then.
 func (e *Engine) Send(a Address, msgs []*message.Message) ([]Sent, error) {
+	parts, size := contents(msgs) // before the engine is locked
 	t, err := e.begin()
 	if err != nil {
 		return nil, err
 	}
 	ent, err := e.destination(a)
 	if err == nil {
-		err = e.room()
+		err = e.room(size)
 	}
 	if err != nil {
 		t.end()
@@ -35,7 +36,6 @@ func (e *Engine) Send(a Address, msgs []*message.Message) ([]Sent, error) {
 	}
 	ent.accessed = t.now
 	sent := make([]Sent, len(msgs))
-	parts := make([]content, len(msgs))
 	if t.check(ent, msgs, parts, sent) {
 		for i, m := range msgs {
 			sent[i] = t.deliver(ent, m, parts[i])
@@ -49,10 +49,7 @@ func (t *tx) check(ent *entity, msgs []*message.Message, parts []content, sent [
 	ok := true
 	var size int64
 	for i, m := range msgs {
-		if m != nil {
-			parts[i] = newContent(m)
-			size += parts[i].headSize + parts[i].bodySize
-		}
+		size += parts[i].headSize + parts[i].bodySize
 		sent[i].Err = t.accepts(ent, m, &parts[i], size)
 		ok = ok && sent[i].Err == nil
 	}
@@ -62,6 +59,18 @@ func (t *tx) check(ent *entity, msgs []*message.Message, parts []content, sent [
 		}
 	}
 	return ok
+}
+
+// contents are the contents of messages, and how many bytes all of them have.
+func contents(msgs []*message.Message) (parts []content, size int64) {
+	parts = make([]content, len(msgs))
+	for i, m := range msgs {
+		if m != nil {
+			parts[i] = newContent(m)
+			size += parts[i].headSize + parts[i].bodySize
+		}
+	}
+	return parts, size
 }
 
 // deliver stores a message that the entity accepts wherever it comes to rest.
@@ -76,7 +85,7 @@ func (t *tx) deliver(ent *entity, m *message.Message, c content) Sent {
 
 // route finds where a message that is sent to an entity comes to rest.
 func (t *tx) route(ent *entity, m *message.Message, c *content) (*router, error) {
-	r := &router{t: t, size: c.headSize + c.bodySize}
+	r := t.router(c.headSize + c.bodySize)
 	due := t.due(ent, m)
 	r.arrive(ent, copyOf{m: m, expires: t.expires(m, due)}, due)
 	return r, r.err
@@ -115,7 +124,7 @@ func (e *Engine) ValidateSend(a Address, m *message.Message) error {
 	defer t.end()
 	ent, err := e.destination(a)
 	if err == nil {
-		err = e.room()
+		err = e.room(0)
 	}
 	if err != nil || m == nil {
 		return err
@@ -140,11 +149,18 @@ func (e *Engine) destination(a Address) (*entity, error) {
 	return q.of, nil
 }
 
-// room refuses what would fill the disk, so that there is room to receive and settle.
-func (e *Engine) room() error {
+// room refuses what would fill the disk, so that there is room to receive and settle. The
+// disk is asked once for every megabyte or so, and every time while it is full.
+func (e *Engine) room(size int64) error {
+	const step = 1 << 20
+	if e.unasked += size; e.unasked < step && e.asked {
+		return nil
+	}
+	e.unasked, e.asked = 0, false
 	if free, known := e.store.Room(); known && free < e.reserve {
 		return fmt.Errorf("%w: %d MiB are free and %d MiB are kept for receiving and settling; free some space", ErrFull, free>>20, e.reserve>>20)
 	}
+	e.asked = true
 	return nil
 }
 

@@ -82,6 +82,7 @@ func (x *Transaction) stage(n int) (*tx, error) {
 // leaves them in its transfer dead-letter queue. errs[i] is as of [Engine.Send]; if there is
 // one, nothing was staged.
 func (x *Transaction) Send(a Address, via *Address, msgs []*message.Message) (errs []error, err error) {
+	parts, size := contents(msgs)
 	t, err := x.stage(len(msgs))
 	if err != nil {
 		return nil, err
@@ -94,13 +95,13 @@ func (x *Transaction) Send(a Address, via *Address, msgs []*message.Message) (er
 		_, err = x.e.destination(from)
 	}
 	if err == nil {
-		err = x.e.room()
+		err = x.e.room(size)
 	}
 	if err != nil {
 		return nil, err
 	}
 	sent := make([]Sent, len(msgs))
-	ok := t.check(ent, msgs, make([]content, len(msgs)), sent)
+	ok := t.check(ent, msgs, parts, sent)
 	errs = make([]error, len(msgs))
 	for i := range sent {
 		errs[i] = sent[i].Err
@@ -225,7 +226,7 @@ func (t *tx) sendStaged(s stagedSend) {
 		return
 	}
 	via, _ := t.e.destination(s.via)
-	r := &router{t: t, size: c.headSize + c.bodySize}
+	r := t.router(c.headSize + c.bodySize)
 	a := &arrival{ent: via}
 	r.arrivals = []*arrival{a}
 	r.forward(via, s.to.Name, copyOf{m: s.m, expires: t.expires(s.m, time.Time{}), arrivals: []*arrival{a}}, 0)

@@ -182,7 +182,16 @@ func (s *Store) last(prefix byte) (uint64, error) {
 // Head returns a new message with every section but the body, and how many bytes are stored
 // for it.
 func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
-	b, err := v.heads.get(v.s, id)
+	return decodeHead(v.heads.get(v.s, id))
+}
+
+// Head is [Snapshot.Head] of what is applied now. Heads and bodies never change, so that
+// whoever knows that a message stays needs no snapshot to read it.
+func (s *Store) Head(id uint64) (*message.Message, int, error) {
+	return decodeHead(get(s.db, contentKey(prefixHead, id)))
+}
+
+func decodeHead(b []byte, err error) (*message.Message, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
@@ -192,7 +201,15 @@ func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
 
 // Body returns a body.
 func (v Snapshot) Body(id uint64) (message.Body, error) {
-	b, err := v.bodies.get(v.s, id)
+	return decodeBody(v.bodies.get(v.s, id))
+}
+
+// Body is [Snapshot.Body] of what is applied now.
+func (s *Store) Body(id uint64) (message.Body, error) {
+	return decodeBody(get(s.db, contentKey(prefixBody, id)))
+}
+
+func decodeBody(b []byte, err error) (message.Body, error) {
 	if err != nil {
 		return message.Body{}, err
 	}

@@ -74,15 +74,17 @@ const (
 func entityKey(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{prefixEntity}, id) }
 func nextKey(id uint32) []byte   { return binary.BigEndian.AppendUint32([]byte{prefixNext}, id) }
 
-func contentKey(prefix byte, id uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{prefix}, id)
+func contentKey(prefix byte, id uint64) []byte { return appendContentKey(nil, prefix, id) }
+
+func appendContentKey(b []byte, prefix byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, prefix), id)
 }
 
-func (k Key) bytes() []byte {
-	b := append(make([]byte, 0, 14), prefixState)
-	b = binary.BigEndian.AppendUint32(b, k.Queue)
-	b = append(b, k.Sub)
-	return binary.BigEndian.AppendUint64(b, k.Seq)
+func (k Key) bytes() []byte { return k.append(make([]byte, 0, 14)) }
+
+func (k Key) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, prefixState), k.Queue)
+	return binary.BigEndian.AppendUint64(append(b, k.Sub), k.Seq)
 }
 
 // parseKey reads what bytes made; nothing else writes such keys.

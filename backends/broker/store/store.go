@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +20,8 @@ type Store struct {
 	db   *pebble.DB
 	fs   *failStop
 	pace pace
+
+	batches sync.Pool // of *Batch
 }
 
 // FS is where the files are: [vfs.Default], or one of pebble's in memory.
@@ -139,12 +142,31 @@ var ErrFailed = errors.New("the store failed and takes no more writes; restart t
 // Batch collects writes that happen all or not at all. It is used by one goroutine.
 type Batch struct {
 	b   *pebble.Batch
-	buf []byte
+	key [16]byte // of the record that is written
+	buf []byte   // its value
 	err error
 }
 
-// NewBatch returns an empty batch.
-func (s *Store) NewBatch() *Batch { return &Batch{b: s.db.NewBatch()} }
+// NewBatch returns an empty batch. Its buffer may come from one that was applied.
+func (s *Store) NewBatch() *Batch {
+	b, ok := s.batches.Get().(*Batch)
+	if !ok {
+		b = &Batch{}
+	}
+	b.b = s.db.NewBatch()
+	return b
+}
+
+// recycle takes back a batch that was applied.
+func (s *Store) recycle(b *Batch) error {
+	err := b.b.Close()
+	b.b = nil
+	const most = 64 << 10 // a buffer that one large body has grown is let go
+	if cap(b.buf) <= most {
+		s.batches.Put(b)
+	}
+	return err
+}
 
 // Empty reports whether the batch holds no writes.
 func (b *Batch) Empty() bool { return b.b.Empty() }
@@ -160,27 +182,27 @@ func (b *Batch) PutNext(queue uint32, bound uint64) {
 }
 
 // PutState writes the state of a message.
-func (b *Batch) PutState(k Key, s *State) { b.set(k.bytes(), s.append(b.buf[:0])) }
+func (b *Batch) PutState(k Key, s *State) { b.set(k.append(b.key[:0]), s.append(b.buf[:0])) }
 
 // DeleteState removes the state of a message, and with it the message.
-func (b *Batch) DeleteState(k Key) { b.delete(k.bytes()) }
+func (b *Batch) DeleteState(k Key) { b.delete(k.append(b.key[:0])) }
 
 // PutHead writes every section of a message but its body under the id, as
 // [message.AppendHead] encodes it.
 func (b *Batch) PutHead(id uint64, head []byte) {
-	b.set(contentKey(prefixHead, id), append(b.buf[:0], head...))
+	b.set(appendContentKey(b.key[:0], prefixHead, id), append(b.buf[:0], head...))
 }
 
 // PutBody writes a body under the id.
 func (b *Batch) PutBody(id uint64, body message.Body) {
-	b.set(contentKey(prefixBody, id), message.AppendBody(b.buf[:0], body))
+	b.set(appendContentKey(b.key[:0], prefixBody, id), message.AppendBody(b.buf[:0], body))
 }
 
 // DeleteHead removes a head.
-func (b *Batch) DeleteHead(id uint64) { b.delete(contentKey(prefixHead, id)) }
+func (b *Batch) DeleteHead(id uint64) { b.delete(appendContentKey(b.key[:0], prefixHead, id)) }
 
 // DeleteBody removes a body.
-func (b *Batch) DeleteBody(id uint64) { b.delete(contentKey(prefixBody, id)) }
+func (b *Batch) DeleteBody(id uint64) { b.delete(appendContentKey(b.key[:0], prefixBody, id)) }
 
 func (b *Batch) set(key, value []byte) {
 	b.buf = sealed(key, value)
@@ -205,7 +227,7 @@ func (s *Store) Apply(b *Batch) (wait func() error, err error) {
 		if err := s.fs.failure(); err != nil {
 			return err
 		}
-		return b.b.Close()
+		return s.recycle(b)
 	}, nil
 }
 
@@ -215,7 +237,7 @@ func (s *Store) ApplyLazily(b *Batch) error {
 	if err := s.write(b, s.db.Apply, pebble.NoSync); err != nil {
 		return err
 	}
-	return b.b.Close()
+	return s.recycle(b)
 }
 
 func (s *Store) write(b *Batch, apply func(*pebble.Batch, *pebble.WriteOptions) error, o *pebble.WriteOptions) error {
