@@ -20,15 +20,16 @@ type lease struct {
 	id   backends.EntityID
 	addr broker.Address
 	opts backends.LeaseOptions
+	lock *time.Duration // how long locks last; nil: as long as the entity says
 	// next locks the next messages of the sweep, or none at its end.
 	next  func() ([]*message.Message, error)
 	stop  chan struct{} // closed by Release
 	after int64         // how far the sweep has come in a session
 
 	mu       sync.Mutex
-	ahead    []*message.Message // locked and not yet handed out
-	sessions []message.UUID     // locks of the sessions that the sweep has come to
-	held     map[message.UUID]struct{}
+	ahead    []*message.Message     // locked and not yet handed out
+	sessions []message.UUID         // locks of the sessions that the sweep has come to
+	held     map[message.UUID]int64 // by the token of the lock: the message's number
 	handed   int
 	released bool
 }
@@ -57,7 +58,7 @@ func (b *Backend) Lease(ctx context.Context, id backends.EntityID, opts backends
 func (l *lease) oneByOne() func() ([]*message.Message, error) {
 	var after int64
 	return func() ([]*message.Message, error) {
-		msgs, err := l.b.engine.Receive(l.addr, broker.ReceiveOptions{After: after})
+		msgs, err := l.b.engine.Receive(l.addr, broker.ReceiveOptions{After: after, Lock: l.lock})
 		if len(msgs) > 0 {
 			after = msgs[0].Broker.SequenceNumber
 		}
@@ -73,7 +74,7 @@ func (l *lease) groupByGroup() ([]*message.Message, error) {
 	if l.opts.Max > 0 {
 		n = min(n, l.opts.Max-l.handed)
 	}
-	return l.b.engine.Receive(l.addr, broker.ReceiveOptions{Max: n})
+	return l.b.engine.Receive(l.addr, broker.ReceiveOptions{Max: n, Lock: l.lock})
 }
 
 // sessionBySession goes through one session, or through each that is free. It keeps their
@@ -127,7 +128,15 @@ func (b *Backend) lease(ctx context.Context, id backends.EntityID, opts backends
 	if err == nil {
 		err = b.engine.Exists(a)
 	}
-	return &lease{b: b, id: id, addr: a, opts: opts, stop: make(chan struct{}), held: map[message.UUID]struct{}{}}, info, wrap("receive from", id, err)
+	if err == nil && id.Sub == backends.DeadLetterQueue && info.Redrive.Target != "" {
+		info, err = b.engine.Entity(info.Redrive.Target) // that is where the sweep is
+	}
+	var lock *time.Duration
+	if err == nil && info.LockDuration == 0 { // a receive would leave messages visible
+		info.LockDuration = 30 * time.Second
+		lock = &info.LockDuration
+	}
+	return &lease{b: b, id: id, addr: a, opts: opts, lock: lock, stop: make(chan struct{}), held: map[message.UUID]int64{}}, info, wrap("receive from", id, err)
 }
 
 // begin keeps the locks of a lease alive until it is released.
@@ -169,7 +178,7 @@ func (l *lease) renew() {
 	}
 	// In chunks, so that a sweep which holds very many does not stop the engine for long.
 	for chunk := range slices.Chunk(l.tokens(), 1000) {
-		errs, err := l.b.engine.Renew(l.addr, chunk...)
+		errs, err := l.extend(chunk)
 		if err != nil {
 			return // it shows when something is settled
 		}
@@ -181,6 +190,20 @@ func (l *lease) renew() {
 		}
 		l.mu.Unlock()
 	}
+}
+
+// extend makes locks last as long as they did at first, from now on.
+func (l *lease) extend(tokens []message.UUID) ([]error, error) {
+	if l.lock == nil {
+		return l.b.engine.Renew(l.addr, tokens...)
+	}
+	deliveries := make([]broker.Delivery, len(tokens))
+	l.mu.Lock()
+	for i, t := range tokens {
+		deliveries[i] = broker.Delivery{Seq: l.held[t], Token: t}
+	}
+	l.mu.Unlock()
+	return l.b.engine.Extend(l.addr, *l.lock, deliveries...)
 }
 
 func (l *lease) tokens() []message.UUID {
@@ -224,7 +247,7 @@ func (l *lease) take() (*message.Message, error) {
 	if len(l.ahead) == 0 {
 		msgs, err := l.next()
 		for _, m := range msgs {
-			l.held[m.Broker.LockToken] = struct{}{}
+			l.held[m.Broker.LockToken] = m.Broker.SequenceNumber
 		}
 		if err != nil {
 			return nil, wrap("receive from", l.id, err)
