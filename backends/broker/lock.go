@@ -87,14 +87,21 @@ func (t *tx) letGo(l *lock) {
 func (e *Engine) live(q *queue, token message.UUID) (*lock, error) {
 	l := e.locks[token]
 	switch {
-	case l != nil && l.q == q && l.x == nil:
-		return l, nil
 	case l != nil && l.q == q:
-		return nil, fmt.Errorf("%w: a transaction has decided over it", ErrLocked)
+		return l, nil
 	case q.groups != nil && q.of.p.RequiresSession:
 		return nil, ErrSessionLockLost
 	}
 	return nil, ErrLockLost
+}
+
+// undecided returns an error if a transaction has decided over the message. Its lock can still
+// be renewed.
+func (l *lock) undecided() error {
+	if l.x != nil {
+		return fmt.Errorf("%w: a transaction has decided over it", ErrLocked)
+	}
+	return nil
 }
 
 // Renew makes locks last for the queue's lock duration from now. errs[i] is [ErrLockLost]
@@ -156,6 +163,9 @@ func (e *Engine) Extend(a Address, d time.Duration, deliveries ...Delivery) (err
 // passed over.
 func (e *Engine) Release(a Address, tokens ...message.UUID) error {
 	_, err := e.each(a, tokens, func(t *tx, l *lock) error {
+		if err := l.undecided(); err != nil {
+			return err
+		}
 		if e.sabotaged("count-on-release") {
 			t.lapse(l)
 			return nil
@@ -217,7 +227,7 @@ func (t *tx) delivered(q *queue, d Delivery) (*lock, store.State, error) {
 		return nil, store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)
 	}
 	if err == nil {
-		return l, l.st, nil
+		return l, l.st, l.undecided()
 	}
 	if !q.of.p.StaleTokens || q.locked[seq] != nil {
 		return nil, store.State{}, err

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -50,7 +51,7 @@ func (o Outcome) validate(q *queue) error {
 // lock any more.
 func (e *Engine) Settle(a Address, o Outcome, tokens ...message.UUID) (errs []error, err error) {
 	return e.each(a, tokens, func(t *tx, l *lock) error {
-		if err := o.validate(l.q); err != nil {
+		if err := errors.Join(o.validate(l.q), l.undecided()); err != nil {
 			return err
 		}
 		e.drop(l)

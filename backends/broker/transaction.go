@@ -130,6 +130,9 @@ func (x *Transaction) Settle(a Address, o Outcome, tokens ...message.UUID) (errs
 	errs = make([]error, len(tokens))
 	for i, token := range tokens {
 		l, err := x.e.live(q, token)
+		if err == nil {
+			err = l.undecided()
+		}
 		if errs[i] = err; err == nil {
 			l.x = x
 			x.locks = append(x.locks, stagedSettle{l, o})
