@@ -169,7 +169,10 @@ func (t *tx) bury(q *queue, seq uint64, st *store.State, why cause) {
 		if m, err := t.head(st); err == nil { // else it stays here, where it is shown as damaged
 			t.unlist(q, seq, st)
 			r := t.router(st.HeadSize + st.BodySize)
-			c := copyOf{m: m, hops: st.Hops, expires: t.expires(m, time.Time{}), source: ent.name, overlay: st.Overlay, from: seq}
+			c := copyOf{
+				m: m, hops: st.Hops, expires: t.expires(m, time.Time{}), source: ent.name, overlay: st.Overlay, from: seq,
+				deliveries: st.Deliveries, enqueued: st.Enqueued, before: st.EnqueuedSeq,
+			}
 			r.forward(ent, ent.p.ForwardDeadLettersTo, c, seq)
 			t.land(r, contentOf(st), 0)
 			return

@@ -193,7 +193,7 @@ func (e *Engine) index(ent *entity, m store.Message) {
 		e.enter(q, m.Seq, st)
 		return
 	}
-	longest := e.latest.Add(ent.p.LockDuration)
+	longest := e.latest.Add(maxLockDuration)
 	if !ent.p.SubQueues {
 		longest = e.latest.Add(maxHold) // its locks can be extended
 	}

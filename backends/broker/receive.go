@@ -42,6 +42,13 @@ func (e *Engine) Receive(a Address, o ReceiveOptions) ([]*message.Message, error
 func (e *Engine) ReceiveDeferred(a Address, o ReceiveOptions, seqs ...int64) ([]*message.Message, error) {
 	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
 		k := &taker{t: t, q: q, o: o, below: q.of.next}
+		if q.sub == Main && q.of.p.RequiresSession {
+			s, err := t.e.held(q, o.Session)
+			if err != nil {
+				return nil, err
+			}
+			k.session = s.g
+		}
 		for i, n := range seqs {
 			if l := q.locked[uint64(n)]; l != nil && l.st.State == message.Deferred {
 				return nil, fmt.Errorf("%w: message %d", ErrLocked, n)

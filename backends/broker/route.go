@@ -43,6 +43,11 @@ type copyOf struct {
 	overlay  []message.Attribute
 	from     uint64     // its number before the first arrival; 0: none
 	arrivals []*arrival // the last is where it is
+
+	// What a dead letter keeps as long as it has not left its entity.
+	deliveries uint32
+	enqueued   time.Time
+	before     uint64 // its number before it came to the entity
 }
 
 // landing is where a copy comes to rest.
@@ -142,6 +147,7 @@ func (r *router) forward(from *entity, name string, c copyOf, keep uint64) {
 		refuse(DeadLetter, causeNoSession)
 	default:
 		c.hops++
+		c.deliveries, c.enqueued = 0, time.Time{}
 		r.arrive(to, c, time.Time{})
 		if r.t.e.sabotaged("forward-keeps-source") {
 			r.landings = append(r.landings, landing{copyOf: c, q: from.subs[Main]})
@@ -285,6 +291,9 @@ func (t *tx) rest(l *landing, c content, shared bool) {
 	if l.own {
 		head := message.AppendHead(nil, l.m)
 		st.Head, st.HeadSize = t.putHead(head), int64(len(head))
+	}
+	if !l.enqueued.IsZero() {
+		st.Enqueued, st.Deliveries, st.EnqueuedSeq = l.enqueued, l.deliveries, l.before
 	}
 	seq := l.keep
 	if n := len(l.arrivals); n > 0 {

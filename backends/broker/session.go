@@ -112,6 +112,7 @@ func (e *Engine) RenewSession(a Address, token message.UUID) (time.Time, error) 
 	}
 	s.g.until = t.now.Add(s.q.of.p.LockDuration)
 	e.timers.move(s.g.timer, s.g.until)
+	t.extendHeld(s)
 	if err := t.putSession(s.q, s.g); err != nil {
 		t.end()
 		return time.Time{}, err
@@ -171,7 +172,7 @@ func (e *Engine) loadSession(q *queue, s store.Session) {
 	g.kept, g.updated = s.HasState, s.Updated
 	if !s.LockedUntil.IsZero() {
 		g.token, g.until = s.Token, s.LockedUntil
-		if longest := e.latest.Add(q.of.p.LockDuration); g.until.After(longest) {
+		if longest := e.latest.Add(maxLockDuration); g.until.After(longest) {
 			g.until = longest // it was taken under a clock that ran ahead
 		}
 		held := &sessionLock{q, g}
@@ -233,7 +234,7 @@ func (e *Engine) Sessions(a Address, updated time.Time) ([]string, error) {
 	for id, g := range q.groups {
 		switch {
 		case !updated.IsZero() && g.kept && g.updated.After(updated):
-		case updated.IsZero() && (g.kept || g.ready.Len() > 0 || g.hidden.Len() > 0):
+		case updated.IsZero() && (g.kept || q.activeIn(g)):
 		default:
 			continue
 		}
@@ -241,4 +242,29 @@ func (e *Engine) Sessions(a Address, updated time.Time) ([]string, error) {
 	}
 	slices.Sort(ids)
 	return ids, nil
+}
+
+// activeIn reports whether a session has an active message, free or locked.
+func (q *queue) activeIn(g *group) bool {
+	if g.ready.Len() > 0 {
+		return true
+	}
+	active := false
+	g.hidden.Scan(func(seq uint64) bool {
+		l := q.locked[seq]
+		active = l != nil && l.st.State == message.Active
+		return !active
+	})
+	return active
+}
+
+// extendHeld makes what was received in a session be locked as long as the session.
+func (t *tx) extendHeld(s *sessionLock) {
+	s.g.hidden.Scan(func(seq uint64) bool {
+		if l := s.q.locked[seq]; l != nil {
+			l.until, l.st.LockedUntil = s.g.until, s.g.until
+			t.put(s.q.key(seq), &l.st)
+		}
+		return true
+	})
 }
