@@ -54,6 +54,10 @@ func (m *machine) receiveFrom(t *rapid.T, a Address, o ReceiveOptions) {
 	if a.Sub == Main {
 		o.Session = m.session(t, e)
 	}
+	m.receiveWith(t, a, o)
+}
+
+func (m *machine) receiveWith(t judge, a Address, o ReceiveOptions) {
 	got, err := m.e.Receive(a, o)
 	wanted, wantErr := m.ref.receive(a, o, func(i int) string {
 		if i < len(got) {
@@ -85,7 +89,7 @@ func (m *machine) session(t *rapid.T, e *refEntity) message.UUID {
 }
 
 // took compares what was received, and learns the tokens.
-func (m *machine) took(t *rapid.T, a Address, o ReceiveOptions, got []*message.Message, wanted []*refMessage) {
+func (m *machine) took(t judge, a Address, o ReceiveOptions, got []*message.Message, wanted []*refMessage) {
 	if len(got) != len(wanted) {
 		t.Fatalf("received %d messages from %v, want %d", len(got), a, len(wanted))
 	}
@@ -96,6 +100,7 @@ func (m *machine) took(t *rapid.T, a Address, o ReceiveOptions, got []*message.M
 			t.Fatalf("received number %d from %v, want %d", b.SequenceNumber, a, x.no.n)
 		}
 		if o.Delete {
+			m.durable = true
 			continue
 		}
 		x.token = b.LockToken
@@ -228,7 +233,7 @@ func (m *machine) setSessionState(t *rapid.T) {
 	e, g := m.locked(t)
 	state := pick(t, "state", [][]byte{nil, {}, []byte("state"), []byte("another")})
 	want(t, "set a session's state", m.e.SetSessionState(Address{Name: e.name}, g.token, state), nil)
-	g.state, g.updated = state, m.now
+	g.state, g.updated, m.durable = state, m.now, true
 }
 
 func (m *machine) sessionState(t *rapid.T) {

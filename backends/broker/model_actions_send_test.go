@@ -44,13 +44,13 @@ func (m *machine) messages(f func(*refMessage) bool) (out []*refMessage) {
 func (x *refMessage) address() Address { return Address{x.of.name, x.sub} }
 
 // want fails unless an error is the expected one; nil expects none.
-func want(t *rapid.T, what string, got, want error) {
+func want(t judge, what string, got, want error) {
 	if want == nil && got != nil || want != nil && !errors.Is(got, want) {
 		t.Fatalf("%s: error %v, want %v", what, got, want)
 	}
 }
 
-func wantEach(t *rapid.T, what string, got []error, wants ...error) {
+func wantEach(t judge, what string, got []error, wants ...error) {
 	if len(got) != len(wants) {
 		t.Fatalf("%s: %d results, want %d", what, len(got), len(wants))
 	}
@@ -120,29 +120,37 @@ func (m *machine) sendScheduled(t *rapid.T) {
 
 // sendDuplicate sends what an entity that detects duplicates has seen, now or long ago.
 func (m *machine) sendDuplicate(t *rapid.T) {
-	type known struct {
+	type duplicate struct {
 		e *refEntity
-		refSeen
+		m *message.Message
 	}
-	var all []known
-	for _, e := range m.entities(func(e *refEntity) bool { return e.p.DetectDuplicates && !e.p.ContentDeduplication }) {
+	var all []duplicate
+	for _, e := range m.ref.entities {
 		for _, s := range e.seen {
-			all = append(all, known{e, s})
+			if msg, ok := duplicateOf(e, s); ok {
+				all = append(all, duplicate{e, msg})
+			}
 		}
 	}
-	k := pick(t, "seen", all)
-	msg := m.message(t, k.e)
-	msg.ID = k.id
-	group, id, scoped := strings.Cut(k.key, "\x00")
-	if scoped {
-		msg.SessionID = &group
-	} else {
-		id = k.key
+	d := pick(t, "seen", all)
+	m.sendAll(t, Address{Name: d.e.name}, d.m)
+}
+
+// duplicateOf makes another message with an id that an entity has seen; ok is false if the id
+// is that of a body.
+func duplicateOf(e *refEntity, s refSeen) (msg *message.Message, ok bool) {
+	msg = &message.Message{ID: s.id, Body: message.DataBody([]byte("again"))}
+	group, id, scoped := strings.Cut(s.key, "\x00")
+	if !scoped {
+		group, id = "s1", s.key
 	}
-	if k.e.p.DeduplicationID {
+	if e.grouped() {
+		msg.SessionID = &group
+	}
+	if e.p.DeduplicationID {
 		msg.System = []message.Attribute{{Name: DeduplicationIDAttribute, Value: message.String(id)}}
 	}
-	m.sendAll(t, Address{Name: k.e.name}, msg)
+	return msg, e.p.DetectDuplicates
 }
 
 // sendTwice sends one message with an equal body again, which content deduplication drops.
@@ -187,7 +195,7 @@ func (m *machine) sendNowhere(t *rapid.T) {
 }
 
 // sendAll sends to the engine and to the model, and compares what they say of it.
-func (m *machine) sendAll(t *rapid.T, a Address, msgs ...*message.Message) {
+func (m *machine) sendAll(t judge, a Address, msgs ...*message.Message) {
 	refused := m.ref.opens(a)
 	if refused == nil {
 		refused = m.ref.accepts(m.ref.entity(a.Name), msgs[0])
@@ -217,7 +225,7 @@ func (m *machine) sendAll(t *rapid.T, a Address, msgs ...*message.Message) {
 			if got.Seq <= highest {
 				t.Fatalf("message %v to %s has number %d, and %d was used before", msgs[i].ID, a.Name, got.Seq, highest)
 			}
-			highest, w.no.n = got.Seq, got.Seq
+			highest, w.no.n, m.durable = got.Seq, got.Seq, true
 		}
 	}
 	e.given = highest
@@ -239,6 +247,7 @@ func (m *machine) move(t *rapid.T, keep bool) {
 	wanted := m.ref.move(x, mv)
 	errs, err := m.e.Move(from, []Move{mv})
 	want(t, "move", err, nil)
+	m.durable = m.durable || wanted == nil
 	wantEach(t, fmt.Sprintf("move %d from %v to %s", mv.Seq, from, to.name), errs, wanted)
 }
 

@@ -43,6 +43,7 @@ func (m *machine) settle(t *rapid.T, x *refMessage, o Outcome) {
 	want(t, "settle", err, nil)
 	wantEach(t, "settle", errs, wanted)
 	if wanted == nil {
+		m.durable = true
 		m.ref.settle(x, o)
 	}
 }
@@ -71,6 +72,7 @@ func (m *machine) settleSeveral(t *rapid.T) {
 	wantEach(t, "settle several", errs, wanted...)
 	for i, x := range xs {
 		if wanted[i+1] == nil {
+			m.durable = true
 			m.ref.settle(x, o)
 		}
 	}
@@ -93,6 +95,7 @@ func (m *machine) settleBySequence(t *rapid.T) {
 		wantEach(t, "settle what is scheduled", errs, ErrInvalid)
 	default:
 		wantEach(t, "settle by sequence", errs, nil)
+		m.durable = true
 		m.ref.settleFree(x, o)
 	}
 }
@@ -103,6 +106,7 @@ func (m *machine) cancel(t *rapid.T) {
 	errs, err := m.e.SettleBySequence(x.address(), outcome(Complete), x.no.n)
 	want(t, "cancel", err, nil)
 	wantEach(t, "cancel", errs, nil)
+	m.durable = true
 	m.ref.remove(x)
 }
 
@@ -145,6 +149,7 @@ func (m *machine) stale(t *rapid.T) {
 	want(t, "settle a stale delivery", err, nil)
 	wantEach(t, "settle a stale delivery", errs, wanted)
 	if wanted == nil {
+		m.durable = true
 		m.ref.remove(x)
 	}
 }
@@ -191,6 +196,7 @@ func (m *machine) purge(t *rapid.T) {
 	if want(t, "purge", err, nil); n != int64(len(gone)) {
 		t.Fatalf("purged %d messages, want %d", n, len(gone))
 	}
+	m.durable = m.durable || len(gone) > 0
 	for _, x := range gone {
 		m.ref.remove(x)
 	}
@@ -275,7 +281,9 @@ func (m *machine) commit(t *rapid.T) {
 	if !m.staged() {
 		t.SkipNow()
 	}
+	staged := m.staged() && len(m.ref.tx.sends)+len(m.ref.tx.settles) > 0
 	wanted := m.ref.commit()
+	m.durable = m.durable || staged && wanted == nil
 	want(t, "commit", m.tx.Commit(), wanted)
 	m.tx = nil
 }
@@ -304,6 +312,7 @@ func (m *machine) addRule(t *rapid.T) {
 		return
 	}
 	want(t, "add a rule", err, nil)
+	m.durable = true
 	e.rules = append(e.rules, rule)
 	m.checkRules(t, e)
 }
@@ -318,6 +327,7 @@ func (m *machine) removeRule(t *rapid.T) {
 		return
 	}
 	want(t, "remove a rule", err, nil)
+	m.durable = true
 	e.rules = slices.Delete(e.rules, at, at+1)
 	m.checkRules(t, e)
 }
@@ -353,7 +363,7 @@ func (m *machine) change(t *rapid.T) {
 	changed := e.p
 	f(&changed)
 	want(t, "change "+e.name, m.e.Change(e.name, func(p *Properties) error { f(p); return nil }), nil)
-	e.p = changed
+	e.p, m.durable = changed, true
 }
 
 // remake deletes an entity, and makes it anew, some time later, if it is missing.
@@ -365,6 +375,7 @@ func (m *machine) remake(t *rapid.T) {
 	if e := m.ref.entity(s.name); e != nil {
 		want(t, "delete", m.e.Delete(s.name), nil)
 		m.ref.delete(e)
+		m.durable = true
 	}
 	m.recreate(t)
 }
@@ -456,7 +467,8 @@ func (m *machine) restart(t *rapid.T, crash bool) {
 		m.ref.tx.end()
 		m.ref.tx, m.tx = nil, nil
 	}
-	m.ref.restarted()
+	m.durable = true
+	m.ref.restarted(m.now)
 }
 
 func (m *machine) restartClean(t *rapid.T) { m.restart(t, false) }

@@ -7,14 +7,18 @@ import (
 	"slices"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"dlq/backends/message"
 )
 
 // What the machine compares after every step: everything that can be seen.
 
-func (m *machine) check(t *rapid.T) {
+// judge is who is told of a difference: a test, or somebody who tries several expectations.
+type judge interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func (m *machine) check(t judge) {
 	m.ref.advance(m.now)
 	m.checkDue(t)
 	for _, e := range m.ref.entities {
@@ -24,7 +28,7 @@ func (m *machine) check(t *rapid.T) {
 }
 
 // checkDue: the engine wakes no later than the next thing that happens by itself.
-func (m *machine) checkDue(t *rapid.T) {
+func (m *machine) checkDue(t judge) {
 	at, ok := m.e.Due()
 	for _, h := range m.ref.due() {
 		if h.at.After(m.now) && (!ok || at.After(h.at)) {
@@ -41,7 +45,7 @@ func (e *refEntity) subs() []Sub {
 }
 
 // checkEntity compares an entity with its sub-queues, and learns the numbers that were given.
-func (m *machine) checkEntity(t *rapid.T, e *refEntity) {
+func (m *machine) checkEntity(t judge, e *refEntity) {
 	e.accessed = m.now
 	known := make(map[int64]*refMessage, len(e.msgs))
 	var fresh []*refMessage
@@ -78,7 +82,7 @@ func (m *machine) checkEntity(t *rapid.T, e *refEntity) {
 }
 
 // peekAll returns everything in a sub-queue, or that it does not show.
-func (m *machine) peekAll(t *rapid.T, e *refEntity, sub Sub) (all []*message.Message, visible bool) {
+func (m *machine) peekAll(t judge, e *refEntity, sub Sub) (all []*message.Message, visible bool) {
 	var last int64
 	noBody := m.steps%8 != 0
 	for {
@@ -107,7 +111,7 @@ func (m *machine) peekAll(t *rapid.T, e *refEntity, sub Sub) (all []*message.Mes
 
 // checkFresh finds the messages that the model expects and that have no number yet. Their
 // numbers are above all earlier ones, and in the order in which they were made.
-func (m *machine) checkFresh(t *rapid.T, e *refEntity, fresh []*refMessage, news []*message.Message, subs []Sub) {
+func (m *machine) checkFresh(t judge, e *refEntity, fresh []*refMessage, news []*message.Message, subs []Sub) {
 	order := make([]int, len(news))
 	for i := range order {
 		order[i] = i
@@ -215,7 +219,7 @@ func equalAttributes(got, want []message.Attribute) bool {
 }
 
 // checkInfos: what is reported of every entity equals a full scan.
-func (m *machine) checkInfos(t *rapid.T) {
+func (m *machine) checkInfos(t judge) {
 	infos, err := m.e.Entities()
 	if err != nil {
 		t.Fatal(err)
@@ -307,8 +311,9 @@ func (r *ref) sources(target *refEntity) (names []string) {
 	return names
 }
 
-// checkSessions: the sessions with active messages or a state are listed.
-func (m *machine) checkSessions(t *rapid.T, e *refEntity) {
+// checkSessions: the sessions with active messages or a state are listed. Locks and states,
+// which only the holder of a session sees, are looked up where they are kept.
+func (m *machine) checkSessions(t judge, e *refEntity) {
 	if !e.p.RequiresSession {
 		return
 	}
@@ -323,5 +328,18 @@ func (m *machine) checkSessions(t *rapid.T, e *refEntity) {
 	got, err := m.e.Sessions(Address{Name: e.name}, time.Time{})
 	if err != nil || !slices.Equal(got, want) {
 		t.Fatalf("%s lists the sessions %v, want %v; %v", e.name, got, want, err)
+	}
+	ent := m.e.entity(e.name)
+	for _, g := range e.groups {
+		var until time.Time
+		if kept := ent.subs[Main].groups[g.id]; kept != nil {
+			until = kept.until
+		}
+		if !until.Equal(g.until) {
+			t.Fatalf("session %q of %s is locked until %v, want %v", g.id, e.name, until, g.until)
+		}
+		if kept, err := m.e.store.Session(ent.id, g.id); (err == nil && kept.HasState) != (g.state != nil) || string(kept.State) != string(g.state) {
+			t.Fatalf("session %q of %s keeps %q, want %q; %v", g.id, e.name, kept.State, g.state, err)
+		}
 	}
 }

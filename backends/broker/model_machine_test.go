@@ -25,8 +25,11 @@ type machine struct {
 	made  int // messages
 	ids   uint64
 	steps int
-	specs []spec // of every entity that there is, or was
-	trace hash.Hash
+	// durable: something was acknowledged since it was last looked at, and with it everything
+	// before is on disk.
+	durable bool
+	specs   []spec // of every entity that there is, or was
+	trace   hash.Hash
 }
 
 // spec is what an entity is made of.
@@ -48,7 +51,7 @@ func newMachine(t *rapid.T, bug string) *machine {
 	return m
 }
 
-func (m *machine) open(t *rapid.T) {
+func (m *machine) open(t judge) {
 	s, err := store.Open(m.fs, "data")
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +79,7 @@ func (m *machine) create(t *rapid.T, s spec) {
 		t.Fatalf("create %s: %v", s.name, err)
 	}
 	m.ref.create(s.name, s.kind, s.p, append([]refRule(nil), s.rules...)...)
+	m.durable = true
 }
 
 // saw adds what the engine has shown to the trace, if one is kept.

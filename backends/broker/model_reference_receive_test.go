@@ -140,10 +140,10 @@ func (r *ref) receiveDeferred(a Address, o ReceiveOptions, xs []*refMessage) err
 	}
 	for _, x := range xs {
 		switch {
+		case deferred(x) && x.held():
+			return ErrLocked
 		case !deferred(x), g != nil && x.group() != g.id:
 			return ErrNoMessage
-		case x.held():
-			return ErrLocked
 		}
 	}
 	for _, x := range xs {

@@ -129,11 +129,11 @@ func (r *ref) activate(x *refMessage) {
 
 // restarted is that the engine was opened anew: groups take turns in the order of their first
 // messages.
-func (r *ref) restarted() {
+func (r *ref) restarted(now time.Time) {
 	for _, e := range r.entities {
-		e.accessed = r.now
+		e.accessed = now
 		for _, x := range e.msgs {
-			x.since = r.now // it is not stored: the twelve hours of an extended lock begin anew
+			x.since = now // it is not stored: the twelve hours of an extended lock begin anew
 		}
 		for _, g := range e.groups {
 			g.turn = 0

@@ -47,7 +47,7 @@ func (m *machine) run(t *rapid.T) {
 	for _, often := range []string{"send", "receive", "receive several", "receive in session", "stage settle", "stale delivery", "advance"} {
 		actions[often+" again"] = actions[often]
 	}
-	actions[""] = m.check
+	actions[""] = func(t *rapid.T) { m.check(t) }
 	t.Repeat(actions)
 }
 
