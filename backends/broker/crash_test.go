@@ -2,8 +2,11 @@ package broker
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +45,8 @@ func (l *ledger) begin(id, body string) *fate {
 	return f
 }
 
-// load is one client: it owns a queue and moves messages into the next client's.
+// load is one client: it owns a queue, one of them with sessions, and moves messages into the
+// next client's, and it publishes to a topic whose subscriptions it empties.
 type load struct {
 	l          *ledger
 	e          *Engine
@@ -57,7 +61,21 @@ type load struct {
 func (c *load) newMessage() (string, *message.Message) {
 	c.made++
 	id := fmt.Sprintf("%s-%d", c.queue, c.made)
-	return id, &message.Message{ID: message.String(id), Body: message.DataBody(bytes.Repeat([]byte(id), 1+c.rnd.IntN(30)))}
+	return id, &message.Message{
+		ID: message.String(id), SessionID: new(fmt.Sprint("s", c.rnd.IntN(3))), Body: message.DataBody(bytes.Repeat([]byte(id), 1+c.rnd.IntN(30))),
+	}
+}
+
+// The copies of a published message have fates of their own, under the names that key gives.
+const crashTopic = "news"
+
+var crashSubscriptions = [...]string{crashTopic + "/Subscriptions/x", crashTopic + "/Subscriptions/y"}
+
+func key(id, entity string) string {
+	if strings.HasPrefix(entity, crashTopic) {
+		return id + "@" + entity
+	}
+	return id
 }
 
 func (c *load) step() {
@@ -66,69 +84,138 @@ func (c *load) step() {
 	if err != nil {
 		c.unexpected("queue", err)
 	}
-	switch n := c.rnd.IntN(10); {
+	switch n := c.rnd.IntN(13); {
 	case n < 4 && info.Active < depth:
 		c.send()
 	case n < 6 || info.Active > depth:
-		c.receiveAnd(Complete)
+		c.receiveAnd(c.queue, Complete)
 	case n < 8:
-		c.receiveAnd(Bury)
-	case len(c.dead) > 2:
+		c.receiveAnd(c.queue, Bury)
+	case n < 10 && len(c.dead) > 2:
 		c.redrive()
+	case n < 11:
+		c.publish()
+	default:
+		c.receiveAnd(crashSubscriptions[n-11], Complete)
+		c.receiveAnd(crashSubscriptions[n-11], Complete)
+	}
+}
+
+// publish sends to the topic: both subscriptions get a copy in one commit.
+func (c *load) publish() {
+	id, m := c.newMessage()
+	body := string(m.Body.Bytes())
+	x, y := c.l.begin(key(id, crashSubscriptions[0]), body), c.l.begin(key(id, crashSubscriptions[1]), body)
+	c.sent(c.e.Send(Address{Name: crashTopic}, []*message.Message{m}))
+	acked := c.l.tick.Add(1)
+	x.sendAcked.Store(acked)
+	y.sendAcked.Store(acked)
+}
+
+func (c *load) sent(sent []Sent, err error) {
+	for _, s := range sent {
+		if s.Err != nil {
+			c.unexpected("send", s.Err)
+		}
+	}
+	if err != nil {
+		c.unexpected("send", err)
 	}
 }
 
 func (c *load) send() {
 	id, m := c.newMessage()
+	if c.rnd.IntN(4) == 0 {
+		m.ScheduledEnqueueTime = new(time.Now().Add(time.Duration(c.rnd.IntN(5)) * time.Millisecond))
+	}
 	f := c.l.begin(id, string(m.Body.Bytes()))
-	errs, err := refusals(c.e.Send(Address{Name: c.queue}, []*message.Message{m}))
-	c.check("send", errs, err)
+	c.sent(c.e.Send(Address{Name: c.queue}, []*message.Message{m}))
 	f.sendAcked.Store(c.l.tick.Add(1))
 }
 
 // receiveAnd settles the first message, which others may have moved here.
-func (c *load) receiveAnd(action Action) {
-	a := Address{Name: c.queue}
-	m, err := one(c.e.Receive(a, ReceiveOptions{}))
+func (c *load) receiveAnd(entity string, action Action) {
+	a := Address{Name: entity}
+	var o ReceiveOptions
+	if entity == crashSessions {
+		s, err := c.e.AcceptSession(a, nil)
+		if errors.Is(err, ErrNoSession) {
+			return
+		}
+		if err != nil {
+			c.unexpected("accept a session", err)
+		}
+		o.Session = s.Token
+		defer func() {
+			if err := c.e.ReleaseSession(a, s.Token); err != nil {
+				c.unexpected("release a session", err)
+			}
+		}()
+	}
+	got, err := c.e.Receive(a, o)
 	if err != nil {
 		c.unexpected("receive", err)
 	}
-	if m == nil {
+	if len(got) == 0 {
 		return
 	}
-	id := message.FormatValue(m.ID)
-	c.l.mu.Lock()
-	f := c.l.fates[id]
-	c.l.mu.Unlock()
+	id := message.FormatValue(got[0].ID)
+	f := c.l.fate(key(id, entity))
 	if action == Complete {
 		f.goneBegan.Store(c.l.tick.Add(1))
 	}
-	errs, err := c.e.Settle(a, Outcome{Action: action, Reason: "r"}, m.Broker.LockToken)
+	errs, err := c.e.Settle(a, Outcome{Action: action, Reason: "r"}, got[0].Broker.LockToken)
 	c.check("settle", errs, err)
 	if action == Complete {
 		f.goneAcked.Store(c.l.tick.Add(1))
 	} else {
 		c.dead = append(c.dead, id)
-		c.seqs[id] = m.Broker.SequenceNumber
+		c.seqs[id] = got[0].Broker.SequenceNumber
 	}
 }
 
-// redrive moves a dead letter to the next queue under a new id: the old one is gone and the
-// new one there in the same commit.
+func (l *ledger) fate(key string) *fate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fates[key]
+}
+
+// redrive moves a dead letter to the next queue under a new id, by a move or by a transaction:
+// the old one is gone and the new one there in the same commit.
 func (c *load) redrive() {
 	old := c.dead[0]
 	c.dead = c.dead[1:]
-	c.l.mu.Lock()
-	was := c.l.fates[old]
-	c.l.mu.Unlock()
+	was := c.l.fate(old)
 	id, m := c.newMessage()
-	m.Body = message.DataBody([]byte(was.body)) // unchanged: the stored body is reused
+	m.Body = message.DataBody([]byte(was.body)) // unchanged: a move reuses the stored body
 	f := c.l.begin(id, was.body)
 	was.goneBegan.Store(c.l.tick.Add(1))
-	errs, err := c.e.Move(Address{c.queue, DeadLetter}, []Move{{Seq: c.seqs[old], To: Address{Name: c.to}, As: m}})
-	c.check("move", errs, err)
+	from, to := Address{c.queue, DeadLetter}, Address{Name: c.to}
+	if c.rnd.IntN(2) == 0 {
+		errs, err := c.e.Move(from, []Move{{Seq: c.seqs[old], To: to, As: m}})
+		c.check("move", errs, err)
+	} else {
+		c.exchange(from, to, c.seqs[old], m)
+	}
 	was.goneAcked.Store(c.l.tick.Add(1))
 	f.sendAcked.Store(c.l.tick.Add(1))
+}
+
+// exchange completes one message and sends another in a transaction.
+func (c *load) exchange(from, to Address, seq int64, m *message.Message) {
+	got, err := c.e.Receive(from, ReceiveOptions{After: seq - 1})
+	if err != nil || len(got) != 1 || got[0].Broker.SequenceNumber != seq {
+		c.unexpected("receive a dead letter", fmt.Errorf("%d messages instead of number %d; %w", len(got), seq, err))
+		return
+	}
+	x := c.e.Begin()
+	errs, err := x.Send(to, nil, []*message.Message{m})
+	c.check("stage a send", errs, err)
+	errs, err = x.Settle(from, Outcome{Action: Complete}, got[0].Broker.LockToken)
+	c.check("stage a settlement", errs, err)
+	if err := x.Commit(); err != nil {
+		c.unexpected("commit", err)
+	}
 }
 
 func (c *load) check(what string, errs []error, err error) {
@@ -139,10 +226,10 @@ func (c *load) check(what string, errs []error, err error) {
 	}
 }
 
-// TestCrashImages opens 20,000 crash images (100,000 with DLQ_FULL=1, 1,000 with -short), each with a random
-// part of the unsynced writes.
-func TestCrashImages(t *testing.T) {
-	images := size(1_000, 20_000, 100_000)
+// TestCrashImagesUnderLoad opens 5,000 crash images (25,000 with DLQ_FULL=1, 200 with -short)
+// that were taken while clients were at work, each with a random part of the unsynced writes.
+func TestCrashImagesUnderLoad(t *testing.T) {
+	images := size(200, 5_000, 25_000)
 	const perEngine = 40 // then a new one, so that opening stays cheap
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d; concurrency makes a run not repeat exactly", seed)
@@ -159,6 +246,8 @@ func TestCrashImages(t *testing.T) {
 	t.Logf("%d images, %d messages in them", images, seen)
 }
 
+const crashSessions = "c"
+
 func crashRun(t *testing.T, rnd *rand.Rand, images int) (seen int) {
 	fs := vfs.NewCrashableMem()
 	s, err := store.Open(fs, "data")
@@ -170,9 +259,18 @@ func crashRun(t *testing.T, rnd *rand.Rand, images int) (seen int) {
 		t.Fatal(err)
 	}
 	l := &ledger{fates: map[string]*fate{}}
-	queues := []string{"a", "b", "c"}
-	for _, q := range queues {
-		if err := e.Create(q, Queue, Defaults(Queue, ServiceBus)); err != nil {
+	queues := []string{"a", "b", crashSessions}
+	for _, name := range slices.Concat(queues, []string{crashTopic}, crashSubscriptions[:]) {
+		kind := Queue
+		switch {
+		case name == crashTopic:
+			kind = Topic
+		case strings.HasPrefix(name, crashTopic):
+			kind = Subscription
+		}
+		p := Defaults(kind, ServiceBus)
+		p.RequiresSession = name == crashSessions
+		if err := e.Create(name, kind, p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +316,8 @@ func checkImage(t *testing.T, image *vfs.MemFS, l *ledger, began, ended int64) i
 		t.Errorf("open an image: %v", err)
 		return 0
 	}
-	e, err := Open(Options{Store: s})
+	now := time.Now() // stands still, so that nothing comes due between two looks
+	e, err := Open(Options{Store: s, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Errorf("open an image: %v", err)
 		return 0
@@ -226,17 +325,20 @@ func checkImage(t *testing.T, image *vfs.MemFS, l *ledger, began, ended int64) i
 	defer func() { _ = e.Close() }()
 	found := map[string]string{}
 	infos, err := e.Entities()
-	if err != nil || len(infos) != 3 {
-		t.Errorf("an image holds %d queues, want 3; %v", len(infos), err)
+	if err != nil || len(infos) != 6 {
+		t.Errorf("an image holds %d entities, want 6; %v", len(infos), err)
 	}
 	for _, info := range infos {
+		if info.Kind == Topic {
+			continue
+		}
 		for sub, count := range map[Sub]int64{Main: info.Active + info.Scheduled + info.Deferred, DeadLetter: info.DeadLetter} {
 			page, err := peekAll(e, Address{info.Name, sub})
 			if err != nil || int64(len(page)) != count {
 				t.Errorf("%s/%d holds %d messages and reports %d; %v", info.Name, sub, len(page), count, err)
 			}
 			for _, m := range page {
-				id := message.FormatValue(m.ID)
+				id := key(message.FormatValue(m.ID), info.Name)
 				if where, twice := found[id]; twice {
 					t.Errorf("message %s is in %s and in %s/%d", id, where, info.Name, sub)
 				}
@@ -246,7 +348,29 @@ func checkImage(t *testing.T, image *vfs.MemFS, l *ledger, began, ended int64) i
 		}
 	}
 	l.checkMissing(t, found, began, ended)
+	l.checkCopies(t, found, ended)
 	return len(found)
+}
+
+// checkCopies: a message that was published is in both subscriptions, unless it was settled
+// in one, or in none.
+func (l *ledger) checkCopies(t *testing.T, found map[string]string, ended int64) {
+	for k := range found {
+		id, at, copied := strings.Cut(k, "@")
+		if !copied {
+			continue
+		}
+		other := crashSubscriptions[0]
+		if at == other {
+			other = crashSubscriptions[1]
+		}
+		if _, ok := found[key(id, other)]; ok {
+			continue
+		}
+		if f := l.fate(key(id, other)); f != nil && (f.goneBegan.Load() == 0 || f.goneBegan.Load() > ended) {
+			t.Errorf("message %s was published to %s and not to %s", id, at, other)
+		}
+	}
 }
 
 func peekAll(e *Engine, a Address) (all []*message.Message, err error) {
