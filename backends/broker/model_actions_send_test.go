@@ -281,7 +281,9 @@ func (m *machine) route(t *rapid.T) {
 
 // moveTask moves dead letters back, as many as are free, or all to one queue.
 func (m *machine) moveTask(t *rapid.T) {
-	from := pick(t, "from", m.entities(func(e *refEntity) bool { return len(m.ref.sources(e)) > 0 && len(e.in(Main, held)) == 0 }))
+	from := pick(t, "from", m.entities(func(e *refEntity) bool {
+		return len(m.ref.sources(e)) > 0 && len(e.in(Main, all)) == len(e.in(Main, (*refMessage).ready))
+	}))
 	to := ""
 	if rapid.IntRange(0, 2).Draw(t, "to one") == 0 {
 		to = m.ref.sources(from)[0]

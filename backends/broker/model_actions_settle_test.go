@@ -112,7 +112,9 @@ func (m *machine) cancel(t *rapid.T) {
 
 // settleLost: a token whose lock is gone, or of another place, is refused and changes nothing.
 func (m *machine) settleLost(t *rapid.T) {
-	l := pick(t, "lost", m.ref.lost)
+	l := pick(t, "lost", slices.DeleteFunc(slices.Clone(m.ref.lost), func(l refToken) bool {
+		return len(m.messages(func(x *refMessage) bool { return x.held() && x.token == l.token })) > 0 // stale, and extended again
+	}))
 	e := pick(t, "entity", m.ref.entities)
 	a := Address{e.name, pick(t, "sub", e.subs())}
 	o := outcome(Complete)

@@ -55,7 +55,7 @@ func (r *ref) receive(a Address, o ReceiveOptions, which hint) ([]*refMessage, e
 
 // receiveGroups takes messages group by group, in their turns: of each those in front of its
 // first that is locked or delayed.
-// Source: AWS, "FIFO queue delivery logic".
+// Source: AWS, "FIFO queue delivery logic"; sqs-wire 4.4.
 func (r *ref) receiveGroups(e *refEntity, o ReceiveOptions, which hint) (taken []*refMessage) {
 	visited := map[string]bool{}
 	for len(taken) < max(o.Max, 1) {
@@ -82,6 +82,12 @@ func (r *ref) receiveGroups(e *refEntity, o ReceiveOptions, which hint) (taken [
 	}
 	for _, x := range taken { // a group that this call locks gives several
 		r.take(x, o)
+	}
+	for _, x := range taken { // and one that is open still goes behind the others
+		if g := e.group(x.group()); g.turn != 0 {
+			r.turn++
+			g.turn = r.turn
+		}
 	}
 	return taken
 }
