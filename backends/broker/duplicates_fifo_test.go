@@ -128,3 +128,15 @@ func TestPurgeForgetsDuplicates(t *testing.T) {
 		t.Error("the id was still known")
 	}
 }
+
+// A queue keeps the scope that it was created with.
+// Source: sqs-wire.md 2.6 [LS]: the service accepts a change of DeduplicationScope, which changes
+// nothing about which messages are duplicates.
+func TestDeduplicationScopeStays(t *testing.T) {
+	b := newFIFO(t, nil)
+	b.want(b.e.Change(b.queue.Name, func(p *Properties) error { return p.Set(Queue, "DeduplicationScope", "messageGroup") }), ErrInvalid)
+	b.sendUnique("g1", "x", "1", "a")
+	if s := b.sendUnique("g2", "x", "2", "b"); !s.Duplicate {
+		t.Error("the refused change changed the scope")
+	}
+}

@@ -142,7 +142,9 @@ type Properties struct {
 	// ContentDeduplication takes the SHA-256 of the body for a missing id. SQS
 	// ContentBasedDeduplication.
 	ContentDeduplication bool
-	// DeduplicationPerGroup scopes ids to their group. SQS DeduplicationScope=messageGroup.
+	// DeduplicationPerGroup scopes ids to their group. SQS DeduplicationScope=messageGroup. The
+	// service lets that be changed, and then goes on as the queue was created; a server that
+	// shows the new value keeps it in Extra. (a)
 	DeduplicationPerGroup bool
 
 	// ForwardTo and ForwardDeadLettersTo name the entity that messages or dead letters are

@@ -88,7 +88,7 @@ var propertySpecs = [...]propertySpec{
 	{field: "DuplicateWindow", name: "DuplicateDetectionHistoryTimeWindow", dialect: ServiceBus, kinds: forQueues | forTopics, form: spanForm(func(p *Properties) *time.Duration { return &p.DuplicateWindow }, inISO, minDuplicateWindow, minDuplicateWindow, maxDuplicateWindow)},
 	{field: "DuplicateWindow", name: "DuplicateWindow", dialect: SQS, kinds: forQueues, fifo: true, form: spanForm(func(p *Properties) *time.Duration { return &p.DuplicateWindow }, inSeconds, minDuplicateWindow, minDuplicateWindow, maxDuplicateWindow)},
 	{field: "ContentDeduplication", name: "ContentBasedDeduplication", dialect: SQS, kinds: forQueues, fifo: true, form: flagForm(func(p *Properties) *bool { return &p.ContentDeduplication })},
-	{field: "DeduplicationPerGroup", name: "DeduplicationScope", dialect: SQS, kinds: forQueues, fifo: true, form: eitherForm(func(p *Properties) *bool { return &p.DeduplicationPerGroup }, "queue", "messageGroup")},
+	{field: "DeduplicationPerGroup", name: "DeduplicationScope", dialect: SQS, kinds: forQueues, fifo: true, immutable: true, form: eitherForm(func(p *Properties) *bool { return &p.DeduplicationPerGroup }, "queue", "messageGroup")},
 	{field: "Delay", name: "DelaySeconds", dialect: SQS, kinds: forQueues, form: spanForm(func(p *Properties) *time.Duration { return &p.Delay }, inSeconds, 0, 0, maxDelay)},
 
 	// How it is received.
