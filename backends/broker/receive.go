@@ -28,11 +28,15 @@ type ReceiveOptions struct {
 // often as a redrive policy allows moves to the queue that the policy names. It waits for
 // nothing.
 func (e *Engine) Receive(a Address, o ReceiveOptions) ([]*message.Message, error) {
+	var below uint64
 	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
 		if err := t.expireReady(q); err != nil {
 			return nil, err
 		}
-		k := &taker{t: t, q: q, o: o, below: q.of.next}
+		if below == 0 {
+			below = q.of.next
+		}
+		k := &taker{t: t, q: q, o: o, below: below}
 		return k, k.free()
 	})
 }
@@ -73,35 +77,46 @@ func (e *Engine) ReceiveDeferred(a Address, o ReceiveOptions, seqs ...int64) ([]
 	})
 }
 
-// receive runs a command that takes messages, and reads them.
+// receive runs commands that take messages until one finds some, or there are none.
 func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*taker, error)) ([]*message.Message, error) {
+	for {
+		msgs, again, err := e.receiveOnce(a, o, take)
+		if err != nil || len(msgs) > 0 || !again {
+			return msgs, err
+		}
+	}
+}
+
+// receiveOnce runs a command that takes messages, and reads them. again: there may be some
+// behind those that were moved, expired or damaged.
+func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*tx, *queue) (*taker, error)) (msgs []*message.Message, again bool, err error) {
 	t, q, err := e.on(a)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := q.receives(o.Session); err != nil {
 		t.end()
-		return nil, err
+		return nil, false, err
 	}
 	k, err := take(t, q)
 	if err != nil {
 		if t.batch.Empty() {
 			t.end()
-			return nil, err
+			return nil, false, err
 		}
 		if flushed := t.flush(); flushed != nil {
-			return nil, flushed
+			return nil, false, flushed
 		}
-		return nil, err
+		return nil, false, err
 	}
 	if o.Delete {
-		return k.whole, t.commit()
+		return k.whole, k.tired(), t.commit()
 	}
 	e.readers.Add(1) // what is locked stays, so it is read without a snapshot
 	defer e.readers.Done()
 	retention := q.of.p.Retention
 	if err := t.flush(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	out := make([]*message.Message, 0, len(k.taken))
 	for _, s := range k.taken {
@@ -114,13 +129,10 @@ func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*t
 			out = append(out, m)
 		}
 		if err != nil {
-			return out, unavailable(err)
+			return out, false, unavailable(err)
 		}
 	}
-	if len(out) == 0 && len(k.taken) > 0 { // all were damaged
-		return e.receive(a, o, take)
-	}
-	return out, nil
+	return out, k.tired() || len(k.taken) > 0, nil
 }
 
 // receives reports why the queue lets nothing out.
@@ -182,6 +194,7 @@ type taker struct {
 	o       ReceiveOptions
 	below   uint64 // numbers from here on were given in this call, by a redrive to itself
 	session *group
+	passed  int // messages that were moved or removed instead
 	taken   []store.Message
 	whole   []*message.Message // instead of taken, when they are removed
 }
@@ -190,8 +203,12 @@ func (k *taker) most() int  { return max(k.o.Max, 1) }
 func (k *taker) count() int { return len(k.taken) + len(k.whole) }
 func (k *taker) full() bool {
 	most := k.q.of.p.MaxInFlight
-	return k.count() >= k.most() || most > 0 && len(k.q.locked) >= most
+	return k.count() >= k.most() || most > 0 && len(k.q.locked) >= most || k.tired()
 }
+
+// tired reports whether the command has moved or removed so much on the way that others
+// should have their turn.
+func (k *taker) tired() bool { return k.passed >= 1000 }
 
 // free takes the first free messages in the order of delivery.
 func (k *taker) free() error {
@@ -264,8 +281,10 @@ func (k *taker) take(seq uint64) (bool, error) {
 		return false, unavailable(err)
 	case q.sub == Main && st.State == message.Active && q.of.p.Retention == 0 && !st.Expires.IsZero() && !st.Expires.After(t.now):
 		t.expired(q, seq, &st)
+		k.passed++
 		return false, nil
 	case t.redrive(q, seq, &st):
+		k.passed++
 		return false, nil
 	}
 	if q.of.p.CountOnReceive {

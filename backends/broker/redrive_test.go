@@ -71,6 +71,33 @@ func TestRedriveAmongOthers(t *testing.T) {
 	b.wantContents(jobsDLQ, "a/2")
 }
 
+// A receive comes to what lies behind very many that it moves, and they do not keep others from
+// the engine for long: they move some at a time.
+func TestRedriveOfMany(t *testing.T) {
+	const many = 2500
+	b := newRedrive(t, 1, nil)
+	b.send(slices.Repeat([]string{"dead"}, many)...)
+	b.takeWith(b.queue, ReceiveOptions{Max: many, Lock: new(time.Duration)})
+	b.send("alive")
+	clock, commands := b.e.clock, 0 // each command reads the clock once
+	b.e.clock = func() time.Time { commands++; return clock() }
+	b.wantBodies(b.queue, "alive")
+	if commands < 3 {
+		t.Errorf("it was done in %d commands", commands)
+	}
+	if i := b.info(jobsDLQ.Name); i.Active != many {
+		t.Errorf("%d of %d have moved", i.Active, many)
+	}
+
+	b = newSQS(t, func(p *Properties) { p.Redrive = Redrive{"jobs", 1} }) // to itself: it ends
+	b.send(slices.Repeat([]string{"again"}, many)...)
+	b.takeWith(b.queue, ReceiveOptions{Max: many, Lock: new(time.Duration)})
+	b.wantBodies(b.queue)
+	if i := b.info("jobs"); i.Active != many {
+		t.Errorf("%d of %d are left", i.Active, many)
+	}
+}
+
 // A released message, and one received with VisibilityTimeout 0, has been received: the next
 // receive that selects it moves it.
 // Source: sqs-wire.md 4.2.
