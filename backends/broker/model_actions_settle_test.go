@@ -347,6 +347,10 @@ func (m *machine) change(t *rapid.T) {
 	e := pick(t, "entity", m.ref.entities)
 	f := func(p *Properties) { p.Status = Enabled }
 	switch rapid.IntRange(0, 5).Draw(t, "change") {
+	case 3:
+		if e.p.Retention > 0 {
+			f = func(p *Properties) { p.Retention = 10 * time.Minute }
+		}
 	case 0:
 		status := pick(t, "status", []Status{Disabled, SendDisabled, ReceiveDisabled})
 		if e.p.Dialect == SQS || e.kind == Topic && status == ReceiveDisabled {
@@ -361,6 +365,10 @@ func (m *machine) change(t *rapid.T) {
 		if e.p.SubQueues && e.kind != Topic {
 			f = func(p *Properties) { p.MaxDeliveryCount, p.DeadLetterOnExpiration = 2, !p.DeadLetterOnExpiration }
 		}
+	}
+	if e.name == "plain" && m.ref.entity("once") != nil && e.kind == Queue && rapid.IntRange(0, 2).Draw(t, "forward") == 0 {
+		to := pick(t, "forward to", []string{"once", "once", ""})
+		f = func(p *Properties) { p.ForwardTo = to }
 	}
 	changed := e.p
 	f(&changed)

@@ -201,6 +201,7 @@ func standard(t *rapid.T, name string, change ...func(*Properties)) spec {
 	p.LockDuration = oneOf(t, "visibility", 5*time.Second, 30*time.Second)
 	p.Retention = oneOf(t, "retention", time.Minute, time.Hour)
 	p.Delay = oneOf(t, "delay", 0, 0, 10*time.Second)
+	p.MaxInFlight = oneOf(t, "in flight", p.MaxInFlight, 3)
 	for _, f := range change {
 		f(&p)
 	}

@@ -11,7 +11,23 @@ import (
 
 // hint says which group the engine took the i-th message of a call from. It decides between
 // groups that became free at the same moment, which have no order.
-type hint func(i int) string
+type hint struct {
+	group func(i int) string
+	gone  func(no int64) bool // whether a message has left the queue
+}
+
+// prefers tells whether the engine has turned to a group to have its first message moved away,
+// which shows only there, or else for the i-th message that it gave.
+func (h hint) prefers(e *refEntity, g *refGroup, i int) int {
+	first := e.in(Main, func(x *refMessage) bool { return x.group() == g.id })[0]
+	switch {
+	case e.p.Redrive.Target != "" && int(first.count) >= e.p.Redrive.MaxReceives && h.gone(first.no.n):
+		return 2
+	case h.group(i) == g.id:
+		return 1
+	}
+	return 0
+}
 
 // receives returns why an address lets nothing out, or nil.
 func (r *ref) receives(a Address, session message.UUID) error {
@@ -22,10 +38,17 @@ func (r *ref) receives(a Address, session message.UUID) error {
 		return ErrUnsupported
 	case e.p.Status == Disabled, e.p.Status == ReceiveDisabled:
 		return ErrDisabled
+	case e.full(a.Sub):
+		return ErrInFlight
 	case sessions == session.IsZero():
 		return ErrUnsupported
 	}
 	return nil
+}
+
+// full reports whether as many messages are in flight as there may be.
+func (e *refEntity) full(sub Sub) bool {
+	return e.p.MaxInFlight > 0 && len(e.in(sub, held)) >= e.p.MaxInFlight
 }
 
 // receive picks the messages of a receive call and puts them under locks that have no token yet.
@@ -45,7 +68,7 @@ func (r *ref) receive(a Address, o ReceiveOptions, which hint) ([]*refMessage, e
 	}
 	var taken []*refMessage
 	for _, x := range e.in(a.Sub, (*refMessage).ready) {
-		if x.no.n > o.After && (g == nil || x.group() == g.id) && len(taken) < max(o.Max, 1) && !r.redrive(x) {
+		if x.no.n > o.After && (g == nil || x.group() == g.id) && len(taken) < max(o.Max, 1) && !e.full(a.Sub) && !r.redrive(x) {
 			r.take(x, o)
 			taken = append(taken, x)
 		}
@@ -58,14 +81,20 @@ func (r *ref) receive(a Address, o ReceiveOptions, which hint) ([]*refMessage, e
 // Source: AWS, "FIFO queue delivery logic"; sqs-wire 4.4.
 func (r *ref) receiveGroups(e *refEntity, o ReceiveOptions, which hint) (taken []*refMessage) {
 	visited := map[string]bool{}
-	for len(taken) < max(o.Max, 1) {
-		g := e.nextGroup(which(len(taken)), visited)
+	r.together = true // what several groups have moved away has no order
+	r.wave++
+	most := max(o.Max, 1)
+	if !o.Delete && (o.Lock == nil || *o.Lock > 0) {
+		most = min(most, e.p.MaxInFlight-len(e.in(Main, held)))
+	}
+	for len(taken) < most {
+		g := e.nextGroup(visited, func(g *refGroup) int { return which.prefers(e, g, len(taken)) })
 		if g == nil {
 			break
 		}
 		visited[g.id] = true
 		for _, x := range e.in(Main, func(x *refMessage) bool { return x.group() == g.id }) {
-			if !x.ready() || len(taken) == max(o.Max, 1) {
+			if !x.ready() || len(taken) == most {
 				break
 			}
 			if x.no.n <= o.After || r.redrive(x) {
@@ -80,6 +109,7 @@ func (r *ref) receiveGroups(e *refEntity, o ReceiveOptions, which hint) (taken [
 	if len(visited) > 1 && len(taken) > 1 {
 		r.fact("received from several groups")
 	}
+	r.together = false
 	for _, x := range taken { // a group that this call locks gives several
 		r.take(x, o)
 	}
@@ -93,14 +123,14 @@ func (r *ref) receiveGroups(e *refEntity, o ReceiveOptions, which hint) (taken [
 }
 
 // nextGroup returns the group whose turn it is; among those that became free together, the
-// one that is preferred.
-func (e *refEntity) nextGroup(preferred string, but map[string]bool) *refGroup {
+// most preferred.
+func (e *refEntity) nextGroup(but map[string]bool, preference func(*refGroup) int) *refGroup {
 	var best *refGroup
 	for _, g := range e.groups {
 		if g.turn == 0 || but[g.id] {
 			continue
 		}
-		if best == nil || g.turn < best.turn || g.turn == best.turn && g.id == preferred {
+		if best == nil || g.turn < best.turn || g.turn == best.turn && preference(g) > preference(best) {
 			best = g
 		}
 	}
@@ -233,22 +263,28 @@ func (r *ref) fail(x *refMessage) {
 func (r *ref) bury(x *refMessage, reason, description string) {
 	x.blame(reason, description)
 	if x.of.p.ForwardDeadLettersTo != "" {
-		out := &route{}
 		c := refCopy{m: x.m, hops: x.hops, source: x.of.name}
 		if x.m.TTL != nil {
 			c.expires = r.now.Add(*x.m.TTL)
 		}
-		r.forward(x.of, x.of.p.ForwardDeadLettersTo, c, x.no, out)
-		if len(out.landings) == 1 && out.landings[0].no == x.no { // it could not be
-			x.sub, x.state, x.expires = out.landings[0].sub, message.Active, time.Time{}
-			x.blame(out.landings[0].reason, out.landings[0].description)
-			return
-		}
-		r.remove(x)
-		r.land(out)
+		r.handOn(x, x.of.p.ForwardDeadLettersTo, c)
 		return
 	}
 	x.sub, x.state, x.expires = DeadLetter, message.Active, time.Time{}
+}
+
+// handOn forwards a message that lies in an entity. Where that cannot be, it goes to one of the
+// entity's sub-queues and is the message that it was.
+func (r *ref) handOn(x *refMessage, to string, c refCopy) {
+	out := &route{}
+	r.forward(x.of, to, c, x.no, out)
+	if len(out.landings) == 1 && out.landings[0].no == x.no {
+		x.sub, x.state, x.expires = out.landings[0].sub, message.Active, time.Time{}
+		x.blame(out.landings[0].reason, out.landings[0].description)
+		return
+	}
+	r.remove(x)
+	r.land(out)
 }
 
 // expire ends free messages whose time to live is over, which is done when somebody receives.
@@ -285,7 +321,9 @@ func (r *ref) redrive(x *refMessage) bool {
 		return false
 	}
 	r.fact("redriven")
-	r.wave++
+	if !r.together {
+		r.wave++
+	}
 	y := *x
 	y.of, y.no, y.from, y.wave, y.source = target, &number{}, x.no, r.wave, x.of.name
 	y.token = message.UUID{}
@@ -311,6 +349,9 @@ func (r *ref) stale(e *refEntity, d Delivery) (*refMessage, error) {
 	for _, x := range e.in(Main, all) {
 		if x.no.n != d.Seq {
 			continue
+		}
+		if x.staged != nil && x.token == d.Token {
+			return nil, ErrLocked
 		}
 		if x.token == d.Token && (x.held() || e.p.StaleTokens) {
 			r.fact("stale token accepted")
@@ -349,10 +390,16 @@ func (r *ref) accept(e *refEntity, id *string, got string) (*refGroup, error) {
 	case e.p.Status == Disabled, e.p.Status == ReceiveDisabled:
 		return nil, ErrDisabled
 	}
+	theEngines := func(g *refGroup) int {
+		if g.id == got {
+			return 1
+		}
+		return 0
+	}
 	var g *refGroup
 	if id == nil {
 		r.expire(e, Main)
-		if g = e.nextGroup(got, nil); g == nil {
+		if g = e.nextGroup(nil, theEngines); g == nil {
 			return nil, ErrNoSession
 		}
 		r.fact("next session accepted")

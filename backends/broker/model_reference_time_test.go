@@ -63,6 +63,8 @@ func (r *ref) used(e *refEntity) time.Time {
 
 // advance makes everything happen up to a time, each at its own.
 func (r *ref) advance(to time.Time) {
+	r.drain()
+	defer r.drain()
 	for {
 		all := r.due()
 		first := slices.MinFunc(append(all, happening{at: to.Add(1)}), func(a, b happening) int { return a.at.Compare(b.at) }).at
@@ -88,6 +90,20 @@ func (r *ref) atOnce(f func()) {
 	r.together = true
 	f()
 	r.together = false
+}
+
+// drain forwards what lies in an entity that forwards: what came before it did, or was locked
+// then.
+func (r *ref) drain() {
+	for _, e := range r.entities {
+		if e.p.ForwardTo == "" {
+			continue
+		}
+		for _, x := range e.in(Main, (*refMessage).ready) {
+			r.fact("forwarded from a backlog")
+			r.handOn(x, e.p.ForwardTo, refCopy{m: x.m, hops: x.hops, expires: x.expires, source: x.source})
+		}
+	}
 }
 
 func later(a, b time.Time) time.Time {
