@@ -138,6 +138,32 @@ type Entity struct {
 	// service does not tell.
 	Oldest time.Time
 	Limits Limits
+	// RequiresSession says that the entity takes only messages with a session id, or a
+	// message group.
+	RequiresSession bool
+	Deduplication   Deduplication
+}
+
+// Resolve returns where the messages of a sub-queue of the entity lie: in the sub-queue, or,
+// if they are dead letters, in the queue that a redrive policy names. The dead letters of such a
+// queue are what it holds itself, unless it has a policy of its own.
+func (e Entity) Resolve(sub Sub) EntityID {
+	switch {
+	case sub != DeadLetterQueue || e.DeadLetters == (EntityID{}) && len(e.Sources) == 0:
+		return EntityID{Name: e.ID.Name, Sub: sub}
+	case e.DeadLetters != (EntityID{}):
+		return e.DeadLetters
+	}
+	return e.ID
+}
+
+// Deduplication is how an entity recognises a message that it has had, which it accepts and
+// drops.
+type Deduplication struct {
+	// Window is how long it remembers a message. 0: it detects no duplicates.
+	Window time.Duration
+	// Attribute is the system attribute that it goes by. "": the message id.
+	Attribute string
 }
 
 // Counts are how many messages an entity holds. A negative number means unknown.

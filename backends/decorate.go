@@ -39,6 +39,7 @@ var (
 	_ QueueCreator     = Decorator{}
 	_ SendValidator    = Decorator{}
 	_ EntityAdmin      = Decorator{}
+	_ Router           = Decorator{}
 )
 
 func (d Decorator) Peek(ctx context.Context, id EntityID, opts PeekOptions) iter.Seq2[*message.Message, error] {
@@ -95,6 +96,14 @@ func (d Decorator) ValidateSend(ctx context.Context, id EntityID, m *message.Mes
 		return unsupported("validate", id)
 	}
 	return v.ValidateSend(ctx, id, m)
+}
+
+func (d Decorator) Route(ctx context.Context, to EntityID, m *message.Message) ([]EntityID, error) {
+	r, ok := As[Router](d.Backend)
+	if !ok {
+		return nil, unsupported("route to", to)
+	}
+	return r.Route(ctx, to, m)
 }
 
 func (d Decorator) CreateEntity(ctx context.Context, e NewEntity) (EntityDescription, error) {

@@ -33,6 +33,10 @@ func (capable) ValidateSend(context.Context, EntityID, *message.Message) error {
 	return called("ValidateSend")
 }
 
+func (capable) Route(context.Context, EntityID, *message.Message) ([]EntityID, error) {
+	return nil, called("Route")
+}
+
 func (capable) CreateEntity(context.Context, NewEntity) (EntityDescription, error) {
 	return EntityDescription{}, called("CreateEntity")
 }
@@ -63,7 +67,7 @@ func (o opaque) Unwrap() Backend                              { return o.inner }
 func (o opaque) Move(context.Context, EntityID, []Move) error { return called("opaque Move") }
 
 func TestProbe(t *testing.T) {
-	all := Capabilities{true, true, true, true, true, true, true, true}
+	all := Capabilities{true, true, true, true, true, true, true, true, true}
 	onlyMove := Capabilities{Move: true}
 	for name, c := range map[string]struct {
 		b    Backend
@@ -130,6 +134,7 @@ func calls(ctx context.Context, d Decorator) map[string]error {
 	_, out["LeaseDeferred"] = d.LeaseDeferred(ctx, EntityID{}, 1)
 	_, out["CreateEntity"] = d.CreateEntity(ctx, NewEntity{})
 	_, out["DescribeEntity"] = d.DescribeEntity(ctx, EntityID{})
+	_, out["Route"] = d.Route(ctx, EntityID{}, nil)
 	_, out["Purge"] = d.Purge(ctx, EntityID{})
 	return out
 }

@@ -88,3 +88,25 @@ func FuzzParseEntityID(f *testing.F) {
 		}
 	})
 }
+
+// TestResolve: where the messages of a sub-queue lie.
+func TestResolve(t *testing.T) {
+	orders, failed := EntityID{Name: "orders"}, EntityID{Name: "orders-dlq"}
+	for name, c := range map[string]struct {
+		e         Entity
+		dead      EntityID
+		main, via EntityID
+	}{
+		"sub-queues":           {Entity{ID: orders, DeadLetters: orders.DeadLetters()}, orders.DeadLetters(), orders, EntityID{"orders", TransferDeadLetterQueue}},
+		"a redrive policy":     {Entity{ID: orders, DeadLetters: failed}, failed, orders, EntityID{"orders", TransferDeadLetterQueue}},
+		"named by a policy":    {Entity{ID: failed, Sources: []EntityID{orders}}, failed, failed, EntityID{"orders-dlq", TransferDeadLetterQueue}},
+		"both":                 {Entity{ID: orders, DeadLetters: failed, Sources: []EntityID{failed}}, failed, orders, EntityID{"orders", TransferDeadLetterQueue}},
+		"no dead-letter queue": {Entity{ID: orders}, orders.DeadLetters(), orders, EntityID{"orders", TransferDeadLetterQueue}},
+	} {
+		for sub, want := range map[Sub]EntityID{Main: c.main, DeadLetterQueue: c.dead, TransferDeadLetterQueue: c.via} {
+			if got := c.e.Resolve(sub); got != want {
+				t.Errorf("%s: %v resolves to %v, want %v", name, EntityID{c.e.ID.Name, sub}, got, want)
+			}
+		}
+	}
+}

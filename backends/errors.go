@@ -36,6 +36,11 @@ const (
 	Throttled
 	// Unavailable: the service or the store cannot be used now.
 	Unavailable
+	// Duplicate: the destination, or one behind it, has had the message's id, and would accept
+	// the message and drop it.
+	Duplicate
+	// Unrouted: no rule of the topic lets the message through, so that nobody would get it.
+	Unrouted
 	// Unsupported: the service has no such thing. The error wraps errors.ErrUnsupported.
 	Unsupported
 )
@@ -44,7 +49,7 @@ func (c Code) String() string {
 	return [...]string{
 		"outcome unknown", "not found", "already exists", "invalid", "too large",
 		"not carried", "not tried", "lock lost", "locked", "denied", "throttled", "unavailable",
-		"unsupported",
+		"duplicate", "unrouted", "unsupported",
 	}[min(int(c), int(Unsupported))]
 }
 

@@ -51,6 +51,9 @@ type Move struct {
 	As *message.Message
 	// Keep leaves the source where it is: a copy.
 	Keep bool
+	// AllowUnrouted lets a topic have the message though no rule lets it through: then it is
+	// gone.
+	AllowUnrouted bool
 }
 
 // Mover moves messages between entities of one namespace, each in one atomic commit: at
@@ -58,8 +61,8 @@ type Move struct {
 type Mover interface {
 	// Move returns when all moves are durable. The error is a [BatchError] by index:
 	// [NotFound] for a source that is gone or a destination that does not exist, [Locked] for
-	// a source that another receiver holds, and whatever Send refuses. Nothing has
-	// happened to a message that is named.
+	// a source that another receiver holds, whatever Send refuses, and what Send would accept and
+	// drop: [Duplicate] and [Unrouted]. Nothing has happened to a message that is named.
 	Move(ctx context.Context, from EntityID, moves []Move) error
 }
 
@@ -84,10 +87,20 @@ type SendValidator interface {
 	ValidateSend(ctx context.Context, id EntityID, m *message.Message) error
 }
 
+// Router tells who would get a message. dlq's broker has it.
+type Router interface {
+	// Route returns where the copies of m would come to rest if it was sent to the entity now,
+	// behind forwarding and the rules of topics, in no order; an entity that would get several is named as often.
+	// A dead-letter sub-queue among them says that this copy would die on arrival. None at all:
+	// no rule lets the message through. It is [Duplicate] if the entity, or one behind it, would
+	// drop the message for its id. Side effects: none.
+	Route(ctx context.Context, to EntityID, m *message.Message) ([]EntityID, error)
+}
+
 // Capabilities is what a backend can do, for showing it to a user. It is derived by
 // [Probe] from the very assertions that the code makes, and never stored.
 type Capabilities struct {
-	Peek, DirectSettle, ReceiveDeferred, Move, Purge, CreateQueue, ValidateSend, AdminEntities bool
+	Peek, DirectSettle, ReceiveDeferred, Move, Purge, CreateQueue, ValidateSend, AdminEntities, Route bool
 }
 
 // Probe reports the optional interfaces that b has.
@@ -101,6 +114,7 @@ func Probe(b Backend) Capabilities {
 		CreateQueue:     has[QueueCreator](b),
 		ValidateSend:    has[SendValidator](b),
 		AdminEntities:   has[EntityAdmin](b),
+		Route:           has[Router](b),
 	}
 }
 

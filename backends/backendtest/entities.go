@@ -222,6 +222,7 @@ func capabilities(f *fixture) {
 			return b.Move(f.ctx, id, []backends.Move{{Seq: noSuchSequence, To: id, As: &message.Message{}}})
 		}},
 		{"validate", probed.ValidateSend, func(b backends.Decorator) error { return b.ValidateSend(f.ctx, id, text("b")) }},
+		{"route", probed.Route, func(b backends.Decorator) error { _, err := b.Route(f.ctx, id, text("b")); return err }},
 		{"describe", probed.AdminEntities, func(b backends.Decorator) error { _, err := b.DescribeEntity(f.ctx, id); return err }},
 		{"change", probed.AdminEntities, func(b backends.Decorator) error { return b.ChangeEntity(f.ctx, missing) }},
 		{"delete", probed.AdminEntities, func(b backends.Decorator) error { return b.DeleteEntity(f.ctx, missing) }},

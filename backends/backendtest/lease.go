@@ -200,6 +200,9 @@ func leaseSession(f *fixture) {
 	if err != nil {
 		f.Fatalf("lease of a session: %v", err)
 	}
+	if !f.entity(id).RequiresSession {
+		f.Errorf("a queue of sessions does not say that it takes nothing else")
+	}
 	if got := bodies(f.sweep(l).rest()); !slices.Equal(got, []string{"b"}) {
 		f.Errorf("the lease of a session handed out %s, want b alone", list(got))
 	}

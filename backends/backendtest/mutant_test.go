@@ -26,7 +26,7 @@ type mutant struct {
 
 func mutants() []mutant {
 	return slices.Concat(sendMutants(), leaseMutants(), settleMutants(), carryMutants(), entityMutants(),
-		peekMutants(), directMutants(), moveMutants(), adminMutants(), administerMutants(), lifecycleMutants())
+		peekMutants(), directMutants(), moveMutants(), routeMutants(), adminMutants(), administerMutants(), lifecycleMutants())
 }
 
 // TestMutants proves the suite: each mutant fails the cases that are there to catch it.
@@ -191,6 +191,7 @@ type faulty struct {
 	purge    func(context.Context, backends.EntityID) (int64, error)
 	create   func(context.Context, string) error
 	validate func(context.Context, backends.EntityID, *message.Message) error
+	route    func(context.Context, backends.EntityID, *message.Message) ([]backends.EntityID, error)
 
 	createEntity func(context.Context, backends.NewEntity) (backends.EntityDescription, error)
 	described    func(*backends.EntityDescription) // what create and describe answer
@@ -210,7 +211,7 @@ func newFaulty(t testing.TB, b backends.Backend) *faulty {
 		received: func(backends.EntityID, *message.Message) {},
 		onLease:  func(*faultyLease) {},
 		entities: d.Entities, send: d.Send, lease: d.Lease, close: d.Close, peek: d.Peek, direct: d.SettleDirect,
-		deferred: d.LeaseDeferred, move: d.Move, purge: d.Purge, create: d.CreateQueue, validate: d.ValidateSend,
+		deferred: d.LeaseDeferred, move: d.Move, purge: d.Purge, create: d.CreateQueue, validate: d.ValidateSend, route: d.Route,
 		createEntity: d.CreateEntity, described: func(*backends.EntityDescription) {}, change: d.ChangeEntity,
 		delete: d.DeleteEntity, addRule: d.AddRule, removeRule: d.RemoveRule,
 	}
@@ -289,6 +290,11 @@ func (b *faulty) CreateQueue(ctx context.Context, name string) error {
 
 func (b *faulty) ValidateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
 	return b.errs(b.validate(b.ctx(ctx), id, m))
+}
+
+func (b *faulty) Route(ctx context.Context, to backends.EntityID, m *message.Message) ([]backends.EntityID, error) {
+	got, err := b.route(b.ctx(ctx), to, m)
+	return got, b.errs(err)
 }
 
 func (b *faulty) CreateEntity(ctx context.Context, e backends.NewEntity) (backends.EntityDescription, error) {

@@ -43,6 +43,19 @@ func (w *world) subscriptions(topic string) []*queue {
 
 // publish copies a message to the subscriptions whose rules let it through.
 func (w *world) publish(topic string, m *message.Message) {
+	for _, r := range w.routes(topic, m) {
+		r.to.add(r.as, w.now)
+	}
+}
+
+// copied is a copy of a message for a subscription.
+type copied struct {
+	to *queue
+	as *message.Message
+}
+
+// routes are the copies that a message becomes in a topic.
+func (w *world) routes(topic string, m *message.Message) (out []copied) {
 	for _, sub := range w.subscriptions(topic) {
 		plain := false
 		for _, r := range sub.rules {
@@ -54,13 +67,32 @@ func (w *world) publish(topic string, m *message.Message) {
 				own := m.Clone()
 				set := setText.FindStringSubmatch(r.Action)
 				own.Properties.Set(set[1], message.String(set[2]))
-				sub.add(own, w.now)
+				out = append(out, copied{sub, own})
 			}
 		}
 		if plain {
-			sub.add(m, w.now)
+			out = append(out, copied{sub, m})
 		}
 	}
+	return out
+}
+
+func (r *reference) Route(ctx context.Context, to backends.EntityID, m *message.Message) (out []backends.EntityID, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	q, err := r.enter(ctx, "route", to)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.duplicate(m, r.now, false):
+		return nil, fail("route", to, backends.Duplicate, nil)
+	case q.kind != backends.Topic:
+		return []backends.EntityID{to}, nil
+	}
+	for _, c := range r.routes(q.name, m) {
+		out = append(out, backends.EntityID{Name: c.to.name})
+	}
+	return out, nil
 }
 
 // setText is the one action that the reference knows.

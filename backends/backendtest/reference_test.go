@@ -56,6 +56,7 @@ type queue struct {
 	last  int64 // sequence number
 	items []*item
 
+	seen              map[string]time.Time // by message id, when it was sent
 	note              string
 	ordered           bool
 	rules             []backends.Rule
@@ -178,6 +179,25 @@ func (q *queue) add(m *message.Message, now time.Time) {
 	q.items = append(q.items, &item{m: m})
 }
 
+// duplicate reports whether the queue has seen the id of a message, which it notes otherwise.
+func (q *queue) duplicate(m *message.Message, now time.Time, note bool) bool {
+	id := message.FormatValue(m.ID)
+	at, seen := q.seen[id]
+	if q.opts.DuplicateWindow == 0 || id == "" {
+		return false
+	}
+	if seen && !now.After(at.Add(q.opts.DuplicateWindow)) {
+		return true
+	}
+	if q.seen == nil {
+		q.seen = map[string]time.Time{}
+	}
+	if note {
+		q.seen[id] = now
+	}
+	return false
+}
+
 func (q *queue) remove(it *item) {
 	q.items = slices.DeleteFunc(q.items, func(other *item) bool { return other == it })
 }
@@ -231,6 +251,7 @@ func (r *reference) describe(ctx context.Context, name string) (e backends.Entit
 	}
 	id.Name = q.name
 	e = backends.Entity{ID: id, Kind: q.kind, DeadLetters: id.DeadLetters(), Limits: limits(q.opts)}
+	e.RequiresSession, e.Deduplication.Window = q.opts.Sessions, q.opts.DuplicateWindow
 	e.Counts.Source, e.Counts.AsOf = "exact", r.now
 	items := q.items
 	if q.kind == backends.Topic {
@@ -283,9 +304,9 @@ func (r *reference) Send(ctx context.Context, id backends.EntityID, msgs []*mess
 	for _, m := range msgs {
 		if q.kind == backends.Topic {
 			r.publish(q.name, m)
-			continue
+		} else if !q.duplicate(m, r.now, true) {
+			q.add(m, r.now)
 		}
-		q.add(m, r.now)
 	}
 	return nil
 }
@@ -457,7 +478,16 @@ func (r *reference) moveOne(ctx context.Context, source *queue, from backends.En
 	if err := to.refuse("move", mv.As); err != nil {
 		return err
 	}
-	to.add(mv.As, r.now)
+	switch {
+	case to.kind == backends.Topic && len(r.routes(to.name, mv.As)) == 0 && !mv.AllowUnrouted:
+		return fail("move", mv.To, backends.Unrouted, nil)
+	case to.kind == backends.Topic:
+		r.publish(to.name, mv.As)
+	case to.duplicate(mv.As, r.now, true):
+		return fail("move", mv.To, backends.Duplicate, nil)
+	default:
+		to.add(mv.As, r.now)
+	}
 	if !mv.Keep {
 		source.remove(it)
 	}

@@ -44,6 +44,8 @@ type QueueOptions struct {
 	LockDuration     time.Duration
 	MaxDeliveryCount int
 	MaxBodyBytes     int64
+	// DuplicateWindow asks for a queue that drops a message whose id it has seen that long ago.
+	DuplicateWindow time.Duration
 	// Sessions asks for a queue whose messages all belong to sessions, each of which one
 	// receiver at a time may hold.
 	Sessions bool
@@ -88,7 +90,7 @@ func (c testCase) run(t testing.TB, open func(t testing.TB) Harness) {
 func suite() []testCase {
 	return slices.Concat(
 		sendCases(), leaseCases(), settleCases(), deadLetterCases(), carryCases(), entityCases(),
-		capabilityCases(), peekCases(), scheduleCases(), directCases(), deferredCases(), moveCases(),
+		capabilityCases(), peekCases(), scheduleCases(), directCases(), deferredCases(), moveCases(), routeCases(),
 		purgeCases(), createCases(), validateCases(), administerCases(), ruleCases(), contextCases(), lifecycleCases(),
 	)
 }

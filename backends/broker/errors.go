@@ -29,8 +29,8 @@ var (
 	// ErrDuplicate and ErrUnrouted: the destination would accept the message and drop it at
 	// once, because it has seen its id, or because no rule lets it through. A move refuses
 	// that, since the message would be lost.
-	ErrDuplicate = errors.New("the destination has seen this id and would drop the message")
-	ErrUnrouted  = errors.New("no rule of the topic lets the message through")
+	ErrDuplicate = errors.New("the destination has seen this id and would drop the message; give it another id")
+	ErrUnrouted  = errors.New("no rule of the topic lets the message through, so that it would be lost")
 
 	// ErrFilter: a rule failed on the message, and its topic refuses such messages.
 	ErrFilter = errors.New("a rule of the topic fails on the message")

@@ -67,9 +67,9 @@ func (t *tx) move(q *queue, mv Move, sameBody bool) error {
 	case r.err != nil:
 		return r.err
 	case r.duplicate != nil:
-		return fmt.Errorf("%w: use another message id", ErrDuplicate)
+		return ErrDuplicate
 	case len(r.landings) == 0 && !mv.AllowUnrouted:
-		return fmt.Errorf("%w: %s", ErrUnrouted, dst.name)
+		return ErrUnrouted
 	}
 	if mv.Keep {
 		t.copy(q, mv, &old, r, c, sameBody)

@@ -347,8 +347,8 @@ func valueSize(v message.Value) int {
 }
 
 // Route tells which entities a message would rest in if it was sent to an address now, in
-// the order in which they get it; one that gets several copies is named as often. It changes
-// nothing.
+// the order in which they get it; one that gets several copies is named as often. It is
+// [ErrDuplicate] if one of them, or one on the way, would drop it. It changes nothing.
 func (e *Engine) Route(a Address, m *message.Message) ([]Address, error) {
 	t, err := e.begin()
 	if err != nil {
@@ -361,8 +361,11 @@ func (e *Engine) Route(a Address, m *message.Message) ([]Address, error) {
 	}
 	c := newContent(m)
 	r, err := t.route(ent, m, &c)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case r.duplicate != nil:
+		return nil, ErrDuplicate
 	}
 	out := make([]Address, len(r.landings))
 	for i, l := range r.landings {

@@ -52,6 +52,7 @@ var (
 	_ backends.Purger           = (*Backend)(nil)
 	_ backends.QueueCreator     = (*Backend)(nil)
 	_ backends.SendValidator    = (*Backend)(nil)
+	_ backends.Router           = (*Backend)(nil)
 )
 
 // Open opens a broker. A directory that another process owns is [backends.Locked] after a
@@ -170,6 +171,13 @@ func entity(info broker.Info, noCounts bool) backends.Entity {
 		Limits: backends.Limits{
 			MaxBodyBytes: info.MaxMessageBytes, LockDuration: info.LockDuration, MaxDeliveryCount: cmp.Or(info.MaxDeliveryCount, info.Redrive.MaxReceives),
 		},
+		RequiresSession: info.RequiresSession || info.Groups,
+	}
+	if info.DetectDuplicates {
+		e.Deduplication.Window = info.DuplicateWindow
+	}
+	if info.DetectDuplicates && info.DeduplicationID {
+		e.Deduplication.Attribute = broker.DeduplicationIDAttribute
 	}
 	switch {
 	case info.SubQueues && info.Kind != broker.Topic:
@@ -265,8 +273,8 @@ func codeOf(err error) backends.Code {
 		{broker.ErrNoSession, backends.NotFound},
 		{broker.ErrExists, backends.AlreadyExists},
 		{broker.ErrInvalid, backends.Invalid},
-		{broker.ErrDuplicate, backends.Invalid},
-		{broker.ErrUnrouted, backends.Invalid},
+		{broker.ErrDuplicate, backends.Duplicate},
+		{broker.ErrUnrouted, backends.Unrouted},
 		{broker.ErrFilter, backends.Invalid},
 		{broker.ErrDisabled, backends.Denied},
 		{broker.ErrQuota, backends.TooLarge},

@@ -190,5 +190,7 @@ func properties(o backendtest.QueueOptions) broker.Properties {
 	p.MaxDeliveryCount = cmp.Or(o.MaxDeliveryCount, p.MaxDeliveryCount)
 	p.MaxMessageBytes = cmp.Or(o.MaxBodyBytes, p.MaxMessageBytes)
 	p.RequiresSession = o.Sessions
+	p.DetectDuplicates = o.DuplicateWindow > 0
+	p.DuplicateWindow = cmp.Or(o.DuplicateWindow, p.DuplicateWindow)
 	return p
 }

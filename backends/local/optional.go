@@ -71,7 +71,7 @@ func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []back
 			errs[i] = err
 			continue
 		}
-		ours = append(ours, broker.Move{Seq: m.Seq, To: to, As: m.As, Keep: m.Keep})
+		ours = append(ours, broker.Move{Seq: m.Seq, To: to, As: m.As, Keep: m.Keep, AllowUnrouted: m.AllowUnrouted})
 		index = append(index, i)
 	}
 	moved, err := b.engine.Move(a, ours)
@@ -79,13 +79,42 @@ func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []back
 		return wrap("move from", from, err)
 	}
 	for i, err := range moved {
-		if errors.Is(err, broker.ErrNoEntity) { // the source is there, so it is the destination
+		if errors.Is(err, broker.ErrNoMessage) || errors.Is(err, broker.ErrLocked) {
+			errs[index[i]] = wrap("move from", from, err)
+		} else { // the source is there, so it is the destination
 			errs[index[i]] = wrap("move to", moves[index[i]].To, err)
-			continue
 		}
-		errs[index[i]] = wrap("move from", from, err)
 	}
 	return backends.Batch(errs)
+}
+
+// Route tells who would hold the message.
+func (b *Backend) Route(ctx context.Context, to backends.EntityID, m *message.Message) ([]backends.EntityID, error) {
+	const op = "route to"
+	a, err := address(ctx, op, to)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := b.engine.Route(a, m)
+	if err != nil {
+		return nil, wrap(op, to, err)
+	}
+	out := make([]backends.EntityID, len(addresses))
+	for i, a := range addresses {
+		out[i] = backends.EntityID{Name: a.Name, Sub: subOf(a.Sub)}
+	}
+	return out, nil
+}
+
+// subOf is the other way of address.
+func subOf(s broker.Sub) backends.Sub {
+	switch s {
+	case broker.DeadLetter:
+		return backends.DeadLetterQueue
+	case broker.TransferDeadLetter:
+		return backends.TransferDeadLetterQueue
+	}
+	return backends.Main
 }
 
 // Purge removes what is there, in commits of a thousand.
