@@ -73,7 +73,10 @@ func (b backlog) happen(t *tx) error {
 		t.e.leave(q, seq, &st)
 		t.unlist(q, seq, &st)
 		r := t.router(st.HeadSize + st.BodySize)
-		c := copyOf{m: m, hops: st.Hops, expires: st.Expires, source: st.Source, overlay: st.Overlay, from: seq}
+		c := copyOf{
+			m: m, hops: st.Hops, expires: st.Expires, source: st.Source, overlay: st.Overlay, from: seq,
+			deliveries: st.Deliveries, enqueued: st.Enqueued, before: st.EnqueuedSeq,
+		}
 		r.forward(b.ent, b.ent.p.ForwardTo, c, seq)
 		t.land(r, contentOf(&st), 0)
 	}
