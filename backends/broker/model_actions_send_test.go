@@ -201,6 +201,7 @@ func (m *machine) sendAll(t judge, a Address, msgs ...*message.Message) {
 		refused = m.ref.accepts(m.ref.entity(a.Name), msgs[0])
 	}
 	want(t, "validate", m.e.ValidateSend(a, msgs[0]), refused)
+	m.ref.stored = false
 	wanted, wantErr := m.ref.send(a, msgs)
 	sent, err := m.e.Send(a, msgs)
 	want(t, "send to "+a.Name, err, wantErr)
@@ -225,7 +226,8 @@ func (m *machine) sendAll(t judge, a Address, msgs ...*message.Message) {
 			if got.Seq <= highest {
 				t.Fatalf("message %v to %s has number %d, and %d was used before", msgs[i].ID, a.Name, got.Seq, highest)
 			}
-			highest, w.no.n, m.durable = got.Seq, got.Seq, true
+			highest, w.no.n = got.Seq, got.Seq
+			m.durable = m.durable || m.ref.stored
 		}
 	}
 	e.given = highest
@@ -244,10 +246,11 @@ func (m *machine) move(t *rapid.T, keep bool) {
 	}
 	mv := Move{Seq: x.no.n, To: Address{Name: to.name}, As: as, Keep: keep, AllowUnrouted: rapid.IntRange(0, 3).Draw(t, "allow") == 0}
 	from := x.address()
+	m.ref.stored = false
 	wanted := m.ref.move(x, mv)
 	errs, err := m.e.Move(from, []Move{mv})
 	want(t, "move", err, nil)
-	m.durable = m.durable || wanted == nil
+	m.durable = m.durable || wanted == nil && (m.ref.stored || !keep)
 	wantEach(t, fmt.Sprintf("move %d from %v to %s", mv.Seq, from, to.name), errs, wanted)
 }
 

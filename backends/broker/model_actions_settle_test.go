@@ -283,9 +283,10 @@ func (m *machine) commit(t *rapid.T) {
 	if !m.staged() {
 		t.SkipNow()
 	}
-	staged := m.staged() && len(m.ref.tx.sends)+len(m.ref.tx.settles) > 0
+	settles := len(m.ref.tx.settles) > 0
+	m.ref.stored = false
 	wanted := m.ref.commit()
-	m.durable = m.durable || staged && wanted == nil
+	m.durable = m.durable || wanted == nil && (settles || m.ref.stored)
 	want(t, "commit", m.tx.Commit(), wanted)
 	m.tx = nil
 }

@@ -331,12 +331,12 @@ func (m *machine) checkSessions(t judge, e *refEntity) {
 	}
 	ent := m.e.entity(e.name)
 	for _, g := range e.groups {
-		var until time.Time
-		if kept := ent.subs[Main].groups[g.id]; kept != nil {
-			until = kept.until
+		var kept group
+		if k := ent.subs[Main].groups[g.id]; k != nil {
+			kept.token, kept.until = k.token, k.until
 		}
-		if !until.Equal(g.until) {
-			t.Fatalf("session %q of %s is locked until %v, want %v", g.id, e.name, until, g.until)
+		if kept.token != g.token || !kept.until.Equal(g.until) {
+			t.Fatalf("session %q of %s is locked until %v by %v, want %v by %v", g.id, e.name, kept.until, kept.token, g.until, g.token)
 		}
 		if kept, err := m.e.store.Session(ent.id, g.id); (err == nil && kept.HasState) != (g.state != nil) || string(kept.State) != string(g.state) {
 			t.Fatalf("session %q of %s keeps %q, want %q; %v", g.id, e.name, kept.State, g.state, err)

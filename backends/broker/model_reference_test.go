@@ -93,6 +93,7 @@ type ref struct {
 	turn     int
 	lost     []refToken // tokens that must not work any more
 	together bool       // what happens now happens at one moment
+	stored   bool       // something that was sent has come to rest: a topic without a rule for it keeps nothing
 	tx       *refTransaction
 	facts    map[string]int // what has happened, and how often
 }
@@ -385,6 +386,7 @@ func (r *ref) land(out *route) {
 	if !r.together {
 		r.wave++
 	}
+	r.stored = r.stored || len(out.landings)+len(out.seen) > 0
 	for _, s := range out.seen {
 		s.e.seen = slices.DeleteFunc(s.e.seen, func(old refSeen) bool { return old.key == s.key })
 		s.e.seen = append(s.e.seen, s.refSeen)
