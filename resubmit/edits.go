@@ -21,7 +21,8 @@ import (
 type IDPolicy string
 
 const (
-	// IDAuto keeps the id unless the destination detects duplicates and would drop it.
+	// IDAuto keeps the id unless the destination detects duplicates, which may know it. There it
+	// makes a new one, of the message or, where the destination goes by that, of deduplication.
 	IDAuto IDPolicy = "auto"
 	// IDKeep keeps the id.
 	IDKeep IDPolicy = "keep"
@@ -31,7 +32,7 @@ const (
 )
 
 // OriginalIDProperty is the application property that keeps the id which a message had
-// before it got a new one.
+// before it first got a new one.
 const OriginalIDProperty = "DlqOriginalMessageId"
 
 // Edits are the changes to make to each message on its way. The zero value changes nothing.
@@ -96,10 +97,8 @@ func (t *Transform) Apply(m *message.Message) (*message.Message, error) {
 		out.Properties.Set(a.Name, a.Value)
 	}
 	if t.edits.MessageID == IDNew {
-		if m.ID != nil {
-			out.Properties.Set(OriginalIDProperty, m.ID)
-		}
-		out.ID = t.newID(m)
+		t.renew(out, m, "")
+		out.ID = t.newID(m) // also of a message that had none
 	}
 	switch {
 	case t.edits.Body != nil:
@@ -112,6 +111,28 @@ func (t *Transform) Apply(m *message.Message) (*message.Message, error) {
 		out.Body = message.DataBody(body)
 	}
 	return out, nil
+}
+
+// renew gives a message a new id: in a system attribute, or else as its message id, of which the
+// old one is kept. A message without an id needs none.
+func (t *Transform) renew(out, m *message.Message, attribute string) {
+	id := t.newID(m)
+	if attribute != "" {
+		i := slices.IndexFunc(out.System, func(a message.Attribute) bool { return a.Name == attribute })
+		if i < 0 {
+			i = len(out.System)
+			out.System = append(out.System, message.Attribute{Name: attribute})
+		}
+		out.System[i].Value = id
+		return
+	}
+	if m.ID == nil {
+		return
+	}
+	if _, kept := out.Properties.Get(OriginalIDProperty); !kept { // by an earlier resubmit
+		out.Properties.Set(OriginalIDProperty, m.ID)
+	}
+	out.ID = id
 }
 
 // newID is the same for the same message of the same job, however often it is resumed.

@@ -61,12 +61,14 @@ type Spec struct {
 	Edits     Edits
 	// Edited holds, by sequence number, what to send instead of the original, as `dlq edit`
 	// made it. Selection must select them.
-	Edited      map[int64]*message.Message
-	Copy        bool          // leave the originals where they are
-	Delay       time.Duration // messages become visible that much later
-	Rate        float64       // messages per second at most; 0: no bound
-	Concurrency int           // batches in flight; 0: 4
-	Max         int           // refuse a plan with more messages; 0: no bound
+	Edited map[int64]*message.Message
+	Copy   bool // leave the originals where they are
+	// AllowUnrouted sends also what no rule of a topic lets through, so that nobody gets it.
+	AllowUnrouted bool
+	Delay         time.Duration // messages become visible that much later
+	Rate          float64       // messages per second at most; 0: no bound
+	Concurrency   int           // batches in flight; 0: 4
+	Max           int           // refuse a plan with more messages; 0: no bound
 
 	// Backup is the file to which a purge was exported before; the journal then refers to
 	// it and keeps no messages of its own.
@@ -95,13 +97,6 @@ type Plan struct {
 	at     time.Time
 	count  int64 // messages in the source, as far as known
 	maxSeq int64
-}
-
-// Destination is one entity that messages would go to.
-type Destination struct {
-	Entity backends.EntityID
-	Count  int64
-	Create bool // it does not exist and would be made with defaults
 }
 
 // Refused returns the vetoes as one error that wraps [ErrRefused], or nil.
@@ -135,23 +130,34 @@ func NewPlan(ctx context.Context, env Env, spec Spec) (*Plan, error) {
 	if err := p.compile(); err != nil {
 		return nil, err
 	}
-	source, err := entity(ctx, env.Backend, spec.From)
+	named, err := entity(ctx, env.Backend, spec.From)
 	if err != nil {
 		return nil, err
 	}
 	// As the service writes it: a subscription that was named in short has a topic.
-	p.Spec.From.Name = source.ID.Name
+	p.Spec.From = named.Resolve(spec.From.Sub)
+	source := named
+	if p.Spec.From.Name != named.ID.Name {
+		if source, err = entity(ctx, env.Backend, p.Spec.From); err != nil {
+			return nil, err
+		}
+	}
 	spec = p.Spec
 	transform, err := spec.Edits.Compile("", spec.From)
 	if err != nil {
 		return nil, err
 	}
-	p.count = source.Counts.Active
-	if spec.From.Sub == backends.DeadLetterQueue {
+	switch spec.From.Sub {
+	case backends.DeadLetterQueue:
 		p.count = source.Counts.DeadLetter
+	case backends.TransferDeadLetterQueue:
+		p.count = source.Counts.TransferDeadLetter
+	default:
+		p.count = source.Counts.Active
 	}
 	check := &preflight{ctx: ctx, env: env, plan: p, source: source, transform: transform}
 	check.capabilities()
+	check.shared(named)
 	if err := p.scan(ctx, env, check); err != nil {
 		return nil, err
 	}
@@ -206,12 +212,14 @@ func (p *Plan) scan(ctx context.Context, env Env, check *preflight) error {
 	return nil
 }
 
-// entity looks up one entity. A missing one is an error.
-func entity(ctx context.Context, b backends.Backend, id backends.EntityID) (backends.Entity, error) {
-	for e, err := range b.Entities(ctx, backends.EntityQuery{Names: []string{id.Name}}) {
-		return e, err
+// destination returns what the plan knows of a destination.
+func (p *Plan) destination(id backends.EntityID) Destination {
+	for _, d := range p.Destinations {
+		if d.Entity == id {
+			return d
+		}
 	}
-	return backends.Entity{}, &backends.Error{Op: "find", Entity: id, Code: backends.NotFound}
+	return Destination{Entity: id}
 }
 
 // Change is one message before and after the edits.
@@ -246,7 +254,9 @@ func (p *Plan) Preview(ctx context.Context, env Env, n int) ([]Change, error) {
 			return out, err
 		}
 		c := Change{Before: m}
-		c.After, c.To, c.Err = outgoing(p.Spec, transform, source.Sources, m, p.Spec.Edited[m.Broker.SequenceNumber])
+		if c.To, c.Err = destinationOf(p.Spec, source, m); c.Err == nil {
+			c.After, c.Err = transform.outgoing(p.destination(c.To), m, p.Spec.Edited[m.Broker.SequenceNumber])
+		}
 		out = append(out, c)
 	}
 	return out, nil

@@ -25,6 +25,9 @@ const (
 	FindSameEntity         = "same-entity"     // it would come straight back
 	FindTooMany            = "too-many"        // over Spec.Max
 	FindNothingToSend      = "nothing-to-send" // every message would be skipped
+	FindDuplicate          = "duplicate"       // the destination would accept them and drop them
+	FindUnrouted           = "unrouted"        // no rule lets them through; a warning if that is allowed
+	FindDiesAgain          = "dies-again"      // they would be dead-lettered at once; a warning if not all would
 )
 
 // The codes of warnings.
@@ -32,8 +35,12 @@ const (
 	FindCreates        = "creates-destination"
 	FindSkips          = "will-skip"       // messages that cannot be sent as they are
 	FindTimeToLive     = "time-to-live"    // they died of it, and it starts anew
-	FindSessionMissing = "session-missing" // they died of having no session, and have none
-	FindTopic          = "topic"           // every subscription whose rules match gets a copy
+	FindSessionMissing = "session-missing" // they need a session, and have none
+	FindTopic          = "topic"           // who gets a copy of what is sent to a topic
+	FindForwarded      = "forwarded"       // who gets what the destination passes on
+	FindNotBack        = "not-back"        // the subscription that they come from would not get them
+	FindNewIDs         = "new-ids"         // the destination detects duplicates: they get new message ids
+	FindShared         = "shared"          // the dead-letter queue is also that of other queues
 	FindUnjudged       = "unjudged"        // messages that the selection could not judge
 	FindLeases         = "leases"          // looking locks: the backend cannot peek
 	FindPossiblyTwice  = "not-atomic"      // a crash can leave messages possibly twice
@@ -57,21 +64,39 @@ type preflight struct {
 	source    backends.Entity
 	transform *Transform
 
-	caps     backends.Capabilities
-	known    map[backends.EntityID]bool // destinations: can they be sent to as they are
-	skips    int64
-	shortest time.Duration // time to live of those that died of it
+	caps      backends.Capabilities
+	router    backends.Router // nil: it cannot be told who would get a message
+	targets   map[backends.EntityID]*target
+	skips     int64
+	firstSkip error
+	dying     int64         // messages that would be dead-lettered at once, whoever gets them
+	shortest  time.Duration // time to live of those that died of it
 }
 
 func (c *preflight) capabilities() {
-	c.known = map[backends.EntityID]bool{}
+	c.targets = map[backends.EntityID]*target{}
 	c.caps = backends.Probe(c.env.Backend)
+	c.router, _ = backends.As[backends.Router](c.env.Backend)
 	if !c.caps.Peek {
 		c.warn(FindLeases, "this service cannot be browsed: looking locks messages for a moment, and may count as a delivery", nil)
 	}
 	if c.plan.Spec.Kind == Resubmit && !c.caps.Move {
 		c.warn(FindPossiblyTwice, "this service cannot move in one step: nothing is lost if the process dies, but the messages then in flight are possibly twice, and named", nil)
 	}
+}
+
+// shared warns where the dead letters of the entity that was named lie among those of others.
+func (c *preflight) shared(named backends.Entity) {
+	if named.ID == c.source.ID || len(c.source.Sources) < 2 {
+		return
+	}
+	var others []string
+	for _, id := range c.source.Sources {
+		if id != named.ID {
+			others = append(others, id.String())
+		}
+	}
+	c.warn(FindShared, fmt.Sprintf("the dead letters of %s lie in %s, together with those of %s", named.ID, c.source.ID, strings.Join(others, ", ")), nil)
 }
 
 // message checks one message of the plan. An error is one of the service, not of the message.
@@ -83,27 +108,58 @@ func (c *preflight) message(m *message.Message) error {
 	if spec.Kind != Resubmit {
 		return nil
 	}
-	out, to, err := outgoing(spec, c.transform, c.source.Sources, m, spec.Edited[m.Broker.SequenceNumber])
-	if to != (backends.EntityID{}) {
-		if err := c.destination(to); err != nil {
-			return err
-		}
-	}
-	if err == nil && c.known[to] {
-		if v, ok := backends.As[backends.SendValidator](c.env.Backend); ok {
-			err = v.ValidateSend(c.ctx, to, out)
-			if code, coded := backends.CodeOf(err); err != nil && (!coded || !refusesMessage(code)) {
-				return err
-			}
-		}
-	}
+	to, err := destinationOf(spec, c.source, m)
 	if err != nil {
-		c.skips++
-		c.sample(&c.plan.Warnings, FindSkips, "these cannot be sent as they are and will be skipped", m, err.Error())
+		c.skip(FindSkips, skipsText, m, err)
 		return nil
 	}
+	t, err := c.target(to)
+	if err != nil {
+		return err
+	}
+	edited := spec.Edited[m.Broker.SequenceNumber]
+	out, err := c.transform.outgoing(c.plan.Destinations[t.index], m, edited)
+	if err != nil {
+		c.skip(FindSkips, skipsText, m, err)
+		return nil
+	}
+	if !t.known {
+		c.fate(m, out)
+		return nil
+	}
+	if t.entity.RequiresSession && out.SessionID == nil {
+		c.skip(FindSessionMissing, fmt.Sprintf("%s takes only messages with a session id; these have none and will be skipped: give them one with dlq edit", to), m, errNoSession)
+		return nil
+	}
+	if v, ok := backends.As[backends.SendValidator](c.env.Backend); ok {
+		if err := v.ValidateSend(c.ctx, to, out); err != nil {
+			return c.unsendable(m, err)
+		}
+	}
 	c.fate(m, out)
+	return c.route(t, m, edited, out)
+}
+
+const skipsText = "these cannot be sent as they are and will be skipped"
+
+var errNoSession = errors.New("it has no session id")
+
+// unsendable skips a message if the error of the service is about it, and returns any other error.
+func (c *preflight) unsendable(m *message.Message, err error) error {
+	code, coded := backends.CodeOf(err)
+	if coded && !refusesMessage(code) {
+		return err
+	}
+	c.skip(FindSkips, skipsText, m, err)
 	return nil
+}
+
+// skip names a message that will be left alone.
+func (c *preflight) skip(code, text string, m *message.Message, why error) {
+	if c.skips++; c.skips == 1 {
+		c.firstSkip = why
+	}
+	c.sample(&c.plan.Warnings, code, text, m, why.Error())
 }
 
 // fate warns of messages that would die again of what killed them.
@@ -119,41 +175,6 @@ func (c *preflight) fate(m, out *message.Message) {
 	}
 }
 
-// destination looks up a destination once, and counts the messages that go there.
-func (c *preflight) destination(to backends.EntityID) error {
-	for i := range c.plan.Destinations {
-		if c.plan.Destinations[i].Entity == to {
-			c.plan.Destinations[i].Count++
-			return nil
-		}
-	}
-	d := Destination{Entity: to, Count: 1}
-	e, err := entity(c.ctx, c.env.Backend, to)
-	switch {
-	case err == nil:
-		c.known[to] = true
-		if e.Kind == backends.Topic {
-			c.warn(FindTopic, fmt.Sprintf("%s is a topic: each subscription whose rules match gets a copy", to.Name), nil)
-		}
-	case !backends.IsCode(err, backends.NotFound):
-		return err
-	case c.canCreate(to):
-		d.Create = true
-		c.warn(FindCreates, fmt.Sprintf("queue %s does not exist and will be created with defaults", to.Name), nil)
-	default:
-		c.veto(FindDestinationMissing, fmt.Sprintf("%s does not exist; create it, or choose another with --to", to.Name))
-	}
-	if to == c.plan.Spec.From {
-		c.veto(FindSameEntity, fmt.Sprintf("%s is both source and destination; choose another with --to", to))
-	}
-	c.plan.Destinations = append(c.plan.Destinations, d)
-	return nil
-}
-
-func (c *preflight) canCreate(to backends.EntityID) bool {
-	return to.Sub == backends.Main && !strings.Contains(to.Name, subscriptionsSegment) && c.caps.CreateQueue
-}
-
 // conclude judges the plan as a whole.
 func (c *preflight) conclude() {
 	p := c.plan
@@ -161,23 +182,15 @@ func (c *preflight) conclude() {
 		c.veto(FindTooMany, fmt.Sprintf("%d messages match and --max allows %d; narrow the selection or raise it", p.Matched, p.Spec.Max))
 	}
 	if p.Matched > 0 && c.skips == p.Matched {
-		c.veto(FindNothingToSend, "every message would be skipped; the first: "+p.firstSkip())
+		c.veto(FindNothingToSend, "every message would be skipped; the first: "+c.firstSkip.Error())
 	}
+	c.judgeRoutes()
 	if n, first := p.query.Unjudged(); n > 0 {
 		p.Warnings = append(p.Warnings, Finding{
 			Code: FindUnjudged, Count: n,
 			Text: fmt.Sprintf("messages that the selection could not judge are left out; the first: %v", first),
 		})
 	}
-}
-
-func (p *Plan) firstSkip() string {
-	for _, w := range p.Warnings {
-		if w.Code == FindSkips && len(w.Samples) > 0 {
-			return w.Samples[0].Reason
-		}
-	}
-	return ""
 }
 
 func (c *preflight) veto(code, text string) {
@@ -211,51 +224,12 @@ func (c *preflight) sample(to *[]Finding, code, text string, m *message.Message,
 	}
 }
 
-// outgoing returns what to send for m and where. edited is what a person made of it, or nil. The destination
-// is known also when the message cannot be sent.
-func outgoing(spec Spec, t *Transform, sources []backends.EntityID, m, edited *message.Message) (*message.Message, backends.EntityID, error) {
-	to, err := destinationOf(spec, sources, m)
-	if err != nil {
-		return nil, to, err
-	}
-	from := m
-	if edited != nil {
-		from = edited.Clone()
-		from.Broker = m.Broker
-	}
-	out, err := t.Apply(from)
-	return out, to, err
-}
-
-const subscriptionsSegment = "/Subscriptions/"
-
-// destinationOf returns where a message goes: where the spec says, else where it came from. A dead
-// letter that was forwarded knows that itself; a subscription cannot be sent to, only its topic.
-func destinationOf(spec Spec, sources []backends.EntityID, m *message.Message) (backends.EntityID, error) {
-	switch {
-	case spec.To != nil:
-		return *spec.To, nil
-	case spec.From.Sub != backends.Main:
-		return sendable(spec.From), nil
-	case m.Broker.DeadLetterSource != "":
-		id, err := backends.ParseEntityID(m.Broker.DeadLetterSource)
-		if err != nil {
-			return backends.EntityID{}, fmt.Errorf("it says that it came from %q, which is no entity; name the destination with --to", m.Broker.DeadLetterSource)
-		}
-		return sendable(id), nil
-	case len(sources) == 1:
-		return sendable(sources[0]), nil
-	}
-	return backends.EntityID{}, errors.New("it does not say where it came from; name the destination with --to")
-}
-
-func sendable(id backends.EntityID) backends.EntityID {
-	topic, _, _ := strings.Cut(id.Name, subscriptionsSegment)
-	return backends.EntityID{Name: topic}
-}
-
 // refusesMessage reports whether an error code is about the message itself: sending it again
 // would be refused again.
 func refusesMessage(code backends.Code) bool {
-	return code == backends.Invalid || code == backends.TooLarge || code == backends.NotCarried
+	switch code {
+	case backends.Invalid, backends.TooLarge, backends.NotCarried, backends.Duplicate, backends.Unrouted:
+		return true
+	}
+	return false
 }

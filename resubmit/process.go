@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"dlq/backends"
 	"dlq/backends/message"
@@ -95,7 +96,14 @@ func (r *run) transformed(w *work) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.out, w.to, err = outgoing(r.spec, r.transform, r.sources, w.msg, edited); err != nil {
+	if w.to, err = destinationOf(r.spec, r.source, w.msg); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(r.header.Destinations, func(d Destination) bool { return d.Entity == w.to })
+	if i < 0 {
+		return fmt.Errorf("it would go to %s, which the plan did not look at; plan anew", w.to)
+	}
+	if w.out, err = r.transform.outgoing(r.header.Destinations[i], w.msg, edited); err != nil {
 		return err
 	}
 	if r.spec.Delay > 0 {
@@ -151,7 +159,7 @@ func (r *run) move(batch []work) error {
 		}
 		moves := make([]backends.Move, len(part))
 		for i, w := range part {
-			moves[i] = backends.Move{Seq: w.msg.Broker.SequenceNumber, To: w.to, As: w.out, Keep: r.spec.Copy}
+			moves[i] = backends.Move{Seq: w.msg.Broker.SequenceNumber, To: w.to, As: w.out, Keep: r.spec.Copy, AllowUnrouted: r.spec.AllowUnrouted}
 		}
 		if len(part) > 0 {
 			err = r.conclude(part, r.mover.Move(r.work, r.spec.From, moves))

@@ -43,6 +43,7 @@ type jobHeader struct {
 	Selection                  Selection
 	Edits                      editsRecord
 	Copy                       bool          `json:",omitempty"`
+	AllowUnrouted              bool          `json:",omitempty"`
 	Delay                      time.Duration `json:",omitempty"`
 	Rate                       float64       `json:",omitempty"`
 	Concurrency                int

@@ -56,7 +56,7 @@ func (job *openJob) begin(env Env, p *Plan) error {
 	s := p.Spec
 	h := jobHeader{
 		ID: job.id, Version: env.Version, Conn: env.Conn, Command: s.Command, Kind: s.Kind, From: s.From, To: s.To,
-		Selection: s.Selection, Edits: recordEdits(s.Edits), Copy: s.Copy, Delay: s.Delay, Rate: s.Rate, Concurrency: s.Concurrency,
+		Selection: s.Selection, Edits: recordEdits(s.Edits), Copy: s.Copy, AllowUnrouted: s.AllowUnrouted, Delay: s.Delay, Rate: s.Rate, Concurrency: s.Concurrency,
 		Backup: s.Backup, Discard: s.Discard, Planned: p.at, Matched: p.Matched, Bytes: p.Bytes, Destinations: p.Destinations,
 		SourceCount: p.count, MaxSeq: p.maxSeq,
 	}
@@ -114,7 +114,7 @@ type run struct {
 	spec      Spec
 	query     *Query
 	transform *Transform
-	sources   []backends.EntityID
+	source    backends.Entity
 	lockTime  time.Duration
 	crashed   bool // the process before this one died, and may have left locks
 	how       method
@@ -176,7 +176,7 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 		r.env.Sleep = sleep
 	}
 	r.spec = Spec{
-		Kind: h.Kind, From: h.From, To: h.To, Selection: h.Selection, Edits: edits, Copy: h.Copy, Delay: h.Delay,
+		Kind: h.Kind, From: h.From, To: h.To, Selection: h.Selection, Edits: edits, Copy: h.Copy, AllowUnrouted: h.AllowUnrouted, Delay: h.Delay,
 		Rate: h.Rate, Concurrency: h.Concurrency, Backup: h.Backup, Discard: h.Discard,
 	}
 	if r.spec.Concurrency == 0 {
@@ -190,7 +190,7 @@ func newRun(ctx context.Context, env Env, job *openJob, progress func(Progress),
 	}
 	// Also when ctx is done already: a stop ends in a report, and the job in one that can be resumed.
 	if e, err := entity(context.WithoutCancel(ctx), env.Backend, h.From); err == nil {
-		r.sources, r.lockTime = e.Sources, e.Limits.LockDuration
+		r.source, r.lockTime = e, e.Limits.LockDuration
 	} else if h.Kind != Restoring {
 		return nil, err
 	}

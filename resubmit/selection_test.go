@@ -335,7 +335,7 @@ func TestDestinations(t *testing.T) {
 	} {
 		m := &message.Message{}
 		m.Broker.DeadLetterSource = c.source
-		got, err := destinationOf(Spec{From: c.from}, c.sources, m)
+		got, err := destinationOf(Spec{From: c.from}, backends.Entity{Sources: c.sources}, m)
 		if got.String() != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 		}

@@ -1,6 +1,7 @@
 package resubmit
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -31,7 +32,8 @@ func TestDeadLettersOfASubscription(t *testing.T) {
 		if plan.Spec.From != sub.DeadLetters() {
 			t.Errorf("%s: the plan is about %v", name, plan.Spec.From)
 		}
-		if want := []Destination{{Entity: topic, Count: 2}}; !slices.Equal(plan.Destinations, want) {
+		want := []Destination{{Entity: topic, Count: 2, Routed: 2, Receivers: []Receiver{{sub, 2}}}}
+		if !reflect.DeepEqual(plan.Destinations, want) {
 			t.Errorf("%s: the destinations are %v, want %v", name, plan.Destinations, want)
 		}
 		r, err := Run(f.ctx, f.env, plan, nil)
