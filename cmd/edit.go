@@ -173,6 +173,9 @@ func (o *oneMessage) find(ctx context.Context, a *app, arg string) (backends.Ent
 	if err != nil {
 		return id, nil, err
 	}
+	if at, err := resubmit.Locate(ctx, b, id); err == nil { // else reading says what is wrong
+		id = at
+	}
 	var found []*message.Message
 	for m, err := range query.Select(ctx, b, id) {
 		if err != nil {

@@ -49,18 +49,20 @@ type destination struct {
 	to        string
 	messageID idPolicy
 	copies    bool
+	unrouted  bool
 }
 
 func (d *destination) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.to, "to", "", "send to this `ENTITY` (default where each message came from)")
 	d.messageID = idPolicy(resubmit.IDAuto)
-	fs.Var(&d.messageID, "message-id", "`keep|new|auto`: auto keeps it unless the destination would drop it as a duplicate")
+	fs.Var(&d.messageID, "message-id", "`keep|new|auto`: auto keeps it unless the destination detects duplicates")
 	fs.BoolVar(&d.copies, "copy", false, "leave the originals where they are")
+	fs.BoolVar(&d.unrouted, "allow-unrouted", false, "send also what no rule of a topic lets through: nobody gets it")
 }
 
 // apply writes what the flags say into a job.
 func (d *destination) apply(spec *resubmit.Spec) error {
-	spec.Copy = d.copies
+	spec.Copy, spec.AllowUnrouted = d.copies, d.unrouted
 	spec.Edits.MessageID = resubmit.IDPolicy(d.messageID)
 	if d.to == "" {
 		return nil
@@ -96,7 +98,7 @@ func newResubmitCommand(a *app) *cobra.Command {
 		long: `Send the selected dead letters to where they came from, or to --to, and remove them here. What
 the broker owns is stripped, the time to live starts anew, and everything else goes out as it
 is, the body byte for byte, unless an edit changes it. A check before the start refuses what
-cannot work. A journal is written before each step: dlq jobs shows what ran, resumes what was
+cannot work or would be lost, and says who gets a copy of what goes to a topic. A journal is written before each step: dlq jobs shows what ran, resumes what was
 cut off, and accounts for every message. The first Ctrl-C finishes what is in flight.`,
 		effects: "moves the selected messages (--copy: copies them); on local: a missing --to queue is made",
 		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitRefused, exitNothing},

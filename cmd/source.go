@@ -47,6 +47,9 @@ func (s *source) open(ctx context.Context, a *app, fs *pflag.FlagSet, arg string
 	if err != nil {
 		return nil, err
 	}
+	if at, err := resubmit.Locate(ctx, b, id); err == nil { // else reading says what is wrong
+		id = at
+	}
 	return &reading{backend: b, id: id, query: query}, nil
 }
 

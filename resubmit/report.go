@@ -70,7 +70,7 @@ func (r Report) Partly() bool {
 // "moved 812, left 188, lost 0, possibly twice 1 (seq 77)".
 func (r Report) Summary() string {
 	parts := []string{
-		fmt.Sprintf("%s %d", r.verb(), r.Done), fmt.Sprintf("left %d", r.Left),
+		fmt.Sprintf("%s %d%s", r.verb(), r.Done, r.toNobody()), fmt.Sprintf("left %d", r.Left),
 		fmt.Sprintf("lost %d%s", r.Lost, names(r.LostItems)),
 	}
 	if n := len(r.Uncertain); n > 0 {
@@ -86,6 +86,21 @@ func (r Report) Summary() string {
 		parts = append(parts, fmt.Sprintf("arrived meanwhile %d (not touched)", r.Newcomers))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// toNobody says how many of the messages a topic has dropped.
+func (r Report) toNobody() string {
+	var n int64
+	for _, d := range r.Destinations {
+		n += d.Unrouted
+	}
+	switch {
+	case n == 0 || r.Done == 0:
+		return ""
+	case r.Done < r.Matched:
+		return fmt.Sprintf(" (up to %d of them to nobody, since no rule lets them through)", min(n, r.Done))
+	}
+	return fmt.Sprintf(" (%d of them to nobody, since no rule lets them through)", n)
 }
 
 func (r Report) verb() string {
