@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -61,8 +62,8 @@ func (m *machine) receiveWith(t judge, a Address, o ReceiveOptions) {
 	got, err := m.e.Receive(a, o)
 	left := map[int64]bool{}
 	page, peekErr := m.e.Peek(a, PeekOptions{Max: 1000, NoBody: true})
-	for _, x := range page {
-		left[x.Broker.SequenceNumber] = true
+	for _, x := range slices.Concat(page, got) {
+		left[x.Broker.SequenceNumber] = true // or given, which is not moved away
 	}
 	group := func(i int) string {
 		if i < len(got) {

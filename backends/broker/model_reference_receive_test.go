@@ -21,12 +21,23 @@ type hint struct {
 func (h hint) prefers(e *refEntity, g *refGroup, i int) int {
 	first := e.in(Main, func(x *refMessage) bool { return x.group() == g.id })[0]
 	switch {
-	case e.p.Redrive.Target != "" && int(first.count) >= e.p.Redrive.MaxReceives && h.gone(first.no.n):
+	case e.p.Redrive.Target != "" && int(first.count) >= e.p.Redrive.MaxReceives && h.gone(first.no.n) && !h.gives(g, i):
 		return 2
 	case h.group(i) == g.id:
 		return 1
 	}
 	return 0
+}
+
+// gives tells whether the engine gave the i-th or a later message from a group: that is then
+// when it turned to it.
+func (h hint) gives(g *refGroup, i int) bool {
+	for ; h.group(i) != ""; i++ {
+		if h.group(i) == g.id {
+			return true
+		}
+	}
+	return false
 }
 
 // receives returns why an address lets nothing out, or nil.
