@@ -16,11 +16,14 @@ import (
 type consent struct {
 	yes    bool
 	dryRun bool
+	plan   format // of the dry run
 }
 
 func (c *consent) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&c.yes, "yes", "y", false, "do it without asking")
 	fs.BoolVar(&c.dryRun, "dry-run", false, "print the plan and do nothing")
+	c.plan = table
+	fs.VarP(&c.plan, "output", "o", "`format` of the plan that --dry-run prints: table, json or jsonl")
 }
 
 // canAsk refuses early what could neither ask nor has been allowed to go on.
@@ -48,7 +51,7 @@ func (a *app) runJob(ctx context.Context, spec resubmit.Spec, c consent, before 
 		return fail(exitNothing, "", "nothing matched in %s", spec.From)
 	}
 	if c.dryRun {
-		return a.printPlan(ctx, env, plan)
+		return a.dryRun(ctx, env, plan, c.plan)
 	}
 	a.sayWarnings(plan)
 	if err := refusal(plan); err != nil {
@@ -141,60 +144,6 @@ func itemNames(items []resubmit.Item) string {
 		names[i] = fmt.Sprintf("seq %d", it.Seq)
 	}
 	return strings.Join(names, ", ")
-}
-
-// previewed is how many messages of a plan are shown with their changes.
-const previewed = 3
-
-// printPlan writes the plan as the data of a dry run. What a run would refuse, it refuses too.
-func (a *app) printPlan(ctx context.Context, env resubmit.Env, p *resubmit.Plan) error {
-	what := string(p.Spec.Kind)
-	if p.Spec.Copy {
-		what += " --copy"
-	}
-	a.println(fmt.Sprintf("%s: %s of %s, bodies of %s", what, plural(p.Matched, "message"), p.Spec.From, bytesText(p.Bytes)))
-	if text := p.Spec.Selection.String(); text != "" {
-		a.println("selection: " + text)
-	}
-	for _, d := range p.Destinations {
-		line := fmt.Sprintf("to %s: %s", d.Entity, plural(d.Count, "message"))
-		if d.Create {
-			line += " (it does not exist and is created with defaults)"
-		}
-		a.println(line)
-	}
-	for _, f := range p.Warnings {
-		a.println("warning: " + findingText(f))
-	}
-	for _, f := range p.Vetoes {
-		a.println("refused: " + findingText(f))
-	}
-	if !p.Spec.Edits.Empty() || len(p.Spec.Edited) > 0 {
-		if err := a.printPreview(ctx, env, p); err != nil {
-			return err
-		}
-	}
-	if err := p.Refused(); err != nil {
-		return err
-	}
-	a.println("nothing was changed: this is a dry run")
-	return nil
-}
-
-func (a *app) printPreview(ctx context.Context, env resubmit.Env, p *resubmit.Plan) error {
-	changes, err := p.Preview(ctx, env, previewed)
-	if err != nil {
-		return err
-	}
-	for _, c := range changes {
-		a.println(fmt.Sprintf("seq %d:", c.Before.Broker.SequenceNumber))
-		if c.Err != nil {
-			a.println("  skipped: " + c.Err.Error())
-			continue
-		}
-		a.printDiff("  ", resubmit.DiffText(c.Before, c.After))
-	}
-	return nil
 }
 
 // printDiff writes the lines of a diff, sanitised first and coloured then.

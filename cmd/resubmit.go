@@ -98,8 +98,9 @@ func newResubmitCommand(a *app) *cobra.Command {
 		long: `Send the selected dead letters to where they came from, or to --to, and remove them here. What
 the broker owns is stripped, the time to live starts anew, and everything else goes out as it
 is, the body byte for byte, unless an edit changes it. A check before the start refuses what
-cannot work or would be lost, and says who gets a copy of what goes to a topic. A journal is written before each step: dlq jobs shows what ran, resumes what was
-cut off, and accounts for every message. The first Ctrl-C finishes what is in flight.`,
+cannot work or would be lost, and says who gets a copy of what goes to a topic. A journal is
+written before each step: dlq jobs shows what ran, resumes what was cut off, and accounts for
+every message. The first Ctrl-C finishes what is in flight.`,
 		effects: "moves the selected messages (--copy: copies them); on local: a missing --to queue is made",
 		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitRefused, exitNothing},
 		example: "dlq resubmit orders --group fddb37be --dry-run\ndlq resubmit orders --reason 'Max%' --since 2h --rate 50 --yes\ndlq resubmit orders --seq 42 --set retried:bool=true --body-jq '.address.zip = \"10115\"'",
