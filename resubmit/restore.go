@@ -29,7 +29,8 @@ type RestoreOptions struct {
 // whose consumers cannot come in between, as dlq's broker, which has one owner at a
 // time; elsewhere name a destination. What comes back is the message as its sender made it, and still
 // scheduled if its time has not come. New are its sequence number, enqueued time and delivery
-// count, and it is not deferred.
+// count, and its id where the entity detects duplicates; and it is not deferred. Nothing can be put into
+// a subscription alone, which is refused.
 func Restore(ctx context.Context, env Env, id string, opts RestoreOptions, progress func(Progress)) (Report, error) {
 	id, err := env.Journals.resolve(id)
 	if err != nil {
@@ -180,6 +181,8 @@ type returner struct {
 	// after is the highest sequence number that main held before the first one was sent.
 	after int64
 	began time.Time // of the restore, also when it is resumed
+	// deduplication is how main recognises what it has had: there messages get new ids.
+	deduplication backends.Deduplication
 }
 
 func newReturner(ctx context.Context, env Env, old *openJob, to *backends.EntityID) (*returner, error) {
@@ -187,9 +190,14 @@ func newReturner(ctx context.Context, env Env, old *openJob, to *backends.Entity
 	if to != nil {
 		b.to = *to
 	}
-	b.main = b.to.MainQueue()
-	if _, err := entity(ctx, env.Backend, b.main); err != nil {
+	e, err := entity(ctx, env.Backend, b.to)
+	if err != nil {
 		return nil, err
+	}
+	b.to, b.deduplication = e.Resolve(b.to.Sub), e.Deduplication
+	b.main = b.to.MainQueue()
+	if e.Kind == backends.Subscription {
+		return nil, fmt.Errorf("%w: nothing can be put into the subscription %s alone; name where it shall go, such as --to %s", ErrRefused, b.main, sendable(b.main))
 	}
 	if b.to.Sub == backends.Main {
 		return b, nil
@@ -211,6 +219,11 @@ func newReturner(ctx context.Context, env Env, old *openJob, to *backends.Entity
 func (b *returner) message(m *message.Message) *message.Message {
 	out := Outgoing(m)
 	out.AbsoluteExpiry, out.TTL = m.AbsoluteExpiry, m.TTL // it comes back as it was
+	if b.deduplication.Window > 0 {
+		h := b.old.ledger.header
+		t := Transform{job: fmt.Sprintf("%s restored %d", h.ID, b.began.UnixNano()), from: h.From}
+		t.renew(out, m, b.deduplication.Attribute)
+	}
 	// A message that is to be dead-lettered again must be active at once.
 	if at := m.ScheduledEnqueueTime; at != nil && (b.to == b.main || !at.After(b.began)) {
 		out.ScheduledEnqueueTime = at

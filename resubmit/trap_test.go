@@ -526,3 +526,56 @@ func TestSourceThatIsGone(t *testing.T) {
 	finding(t, p.Vetoes, FindDestinationMissing)
 	f.want(f.run(Spec{From: failed, To: &orders}), "moved 2, left 0, lost 0")
 }
+
+// TestRestoreWhereDuplicatesAreDetected: what comes back is not dropped for its id, however often.
+func TestRestoreWhereDuplicatesAreDetected(t *testing.T) {
+	f := newFixture(t)
+	id := f.entity("careful", backends.Queue, "RequiresDuplicateDetection=true")
+	f.send(id, letters(3)...)
+	f.kill(id)
+	r := f.run(Spec{Kind: Complete, From: id.DeadLetters()})
+	for n := 1; n <= 2; n++ {
+		f.clock.Sleep(f.ctx, time.Second)
+		back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{Again: n > 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.want(back, "restored 3, left 0, lost 0")
+		f.holds(id.DeadLetters(), 3*n)
+	}
+	for _, m := range f.peek(id.DeadLetters()) {
+		if old, _ := m.Properties.Get(OriginalIDProperty); old != message.Value(message.String("id-"+string(m.Body.Bytes()))) || m.DeadLetterReason() != f.cause.Reason {
+			t.Errorf("%v came back with the old id %v and died of %q", m.ID, old, m.DeadLetterReason())
+		}
+	}
+}
+
+// TestRestoreIntoOtherPlaces: a queue that a redrive policy names is sent to, a subscription cannot be.
+func TestRestoreIntoOtherPlaces(t *testing.T) {
+	f := newFixture(t)
+	failed := f.entity("failed", backends.Queue, "Dialect=sqs")
+	one := f.entity("one", backends.Queue, "Dialect=sqs", "RedrivePolicy=failed:1")
+	f.send(failed, letters(2)...)
+	r := f.run(Spec{Kind: Complete, From: one.DeadLetters()})
+	f.holds(failed, 0)
+	back, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.want(back, "restored 2, left 0, lost 0")
+	f.holds(failed, 2)
+
+	topic := f.entity("news", backends.Topic)
+	sub := f.entity("news/all", backends.Subscription)
+	f.send(topic, letters(2)...)
+	f.kill(sub)
+	r = f.run(Spec{Kind: Complete, From: sub.DeadLetters()})
+	if _, err := Restore(f.ctx, f.env, r.Job, RestoreOptions{}, nil); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "--to news") {
+		t.Errorf("into a subscription: %v", err)
+	}
+	if back, err = Restore(f.ctx, f.env, r.Job, RestoreOptions{To: &topic}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f.want(back, "restored 2, left 0, lost 0")
+	f.holds(sub, 2)
+}
