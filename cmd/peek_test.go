@@ -23,6 +23,13 @@ type endless struct {
 
 func (endless) Close() error { return nil }
 
+func (endless) Entities(context.Context, backends.EntityQuery) iter.Seq2[backends.Entity, error] {
+	return func(yield func(backends.Entity, error) bool) {
+		id := backends.EntityID{Name: "orders"}
+		yield(backends.Entity{ID: id, Kind: backends.Queue, DeadLetters: id.DeadLetters()}, nil)
+	}
+}
+
 func (e endless) Peek(_ context.Context, _ backends.EntityID, opts backends.PeekOptions) iter.Seq2[*message.Message, error] {
 	return func(yield func(*message.Message, error) bool) {
 		for seq := max(opts.From, 1); seq <= int64(e.depth); seq++ {

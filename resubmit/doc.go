@@ -22,6 +22,15 @@
 // whether the message was sent; those messages (at most the batches in flight) stay where they
 // are, are named "possibly twice", and are never sent again by themselves.
 //
+// Some destinations accept a message and drop it: a topic where no rule lets it through, an entity that
+// detects duplicates and knows its id. The plan finds out which messages that would be (see
+// [Finding] and [Destination]) and is refused, unless it is told to drop the former; the latter get
+// new ids unless they are to keep theirs. Where the backend moves atomically, the move itself
+// refuses as well, should rules have changed or ids become known since.
+//
+// A message goes back to where it came from: its own entity, the topic of its subscription, or, in a queue
+// that holds the dead letters of others, the entity that it names or the only one there is.
+//
 // Order: messages of one session go out in the order of their sequence numbers. Others go out
 // in batches, several at a time.
 package resubmit

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/charmbracelet/bubbles/key"
@@ -340,6 +341,9 @@ func (d *planDialog) changes() string {
 		add("keep the message id")
 	case resubmit.IDNew:
 		add("new message id; the old one goes into " + resubmit.OriginalIDProperty)
+	}
+	if d.plan != nil && slices.ContainsFunc(d.plan.Destinations, func(to resubmit.Destination) bool { return to.NewIDs }) {
+		add("new ids, since duplicates are detected")
 	}
 	if d.spec.Copy {
 		add("the originals stay where they are")
