@@ -117,17 +117,26 @@ func (a RedriveAllow) allows(source string) bool {
 	return true
 }
 
-// Change changes the properties of an entity in one commit. f changes a copy; what it returns
-// is returned. The error is [ErrInvalid] for a property that cannot be changed.
-func (e *Engine) Change(name string, f func(*Properties) error) error {
+// onEntity begins a command on an entity.
+func (e *Engine) onEntity(name string) (*tx, *entity, error) {
 	t, err := e.begin()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	ent := e.entity(name)
 	if ent == nil {
 		t.end()
-		return fmt.Errorf("%w: %s", ErrNoEntity, name)
+		return nil, nil, fmt.Errorf("%w: %s", ErrNoEntity, name)
+	}
+	return t, ent, nil
+}
+
+// Change changes the properties of an entity in one commit. f changes a copy; what it returns
+// is returned. The error is [ErrInvalid] for a property that cannot be changed.
+func (e *Engine) Change(name string, f func(*Properties) error) error {
+	t, ent, err := e.onEntity(name)
+	if err != nil {
+		return err
 	}
 	old, p := ent.p, ent.p
 	p.Extra, p.RedriveAllow.Sources = maps.Clone(p.Extra), slices.Clone(p.RedriveAllow.Sources)
@@ -166,14 +175,9 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 // when that is durable. Locks are lost. Those that forward to it keep their property, and
 // what they cannot forward goes to their transfer dead-letter queue.
 func (e *Engine) Delete(name string) error {
-	t, err := e.begin()
+	t, ent, err := e.onEntity(name)
 	if err != nil {
 		return err
-	}
-	ent := e.entity(name)
-	if ent == nil {
-		t.end()
-		return fmt.Errorf("%w: %s", ErrNoEntity, name)
 	}
 	t.erase(ent)
 	return t.commit()
@@ -328,22 +332,16 @@ func (e *Engine) Rules(subscription string) ([]Rule, error) {
 }
 
 func (e *Engine) onSubscription(name string) (*tx, *entity, error) {
-	t, err := e.begin()
+	t, ent, err := e.onEntity(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	ent := e.entity(name)
-	switch {
-	case ent == nil:
-		err = fmt.Errorf("%w: %s", ErrNoEntity, name)
-	case ent.kind != Subscription:
-		err = fmt.Errorf("%w: %s is a %s; a subscription has rules", ErrInvalid, name, ent.kind)
-	default:
-		ent.accessed = t.now
-		return t, ent, nil
+	if ent.kind != Subscription {
+		t.end()
+		return nil, nil, fmt.Errorf("%w: %s is a %s; a subscription has rules", ErrInvalid, name, ent.kind)
 	}
-	t.end()
-	return nil, nil, err
+	ent.accessed = t.now
+	return t, ent, nil
 }
 
 func (ent *entity) ruleNamed(name string) (at int, there bool) {

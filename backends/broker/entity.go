@@ -211,15 +211,11 @@ func (ent *entity) count(i *Info) {
 
 // Entity returns one entity, without the time of its oldest dead letter.
 func (e *Engine) Entity(name string) (Info, error) {
-	t, err := e.begin()
+	t, ent, err := e.onEntity(name)
 	if err != nil {
 		return Info{}, err
 	}
 	defer t.end()
-	ent := e.entity(name)
-	if ent == nil {
-		return Info{}, fmt.Errorf("%w: %s", ErrNoEntity, name)
-	}
 	i := ent.info(t.now)
 	i.Sources = e.sources()[ent]
 	return i, nil
