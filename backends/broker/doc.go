@@ -47,4 +47,29 @@
 // a clean stop keeps them; after a crash a message may be free early. After a write that failed
 // the engine stops ([ErrUnavailable]) and what was written shows when it is opened again. A disk
 // that is nearly full refuses sends ([ErrFull]) and nothing else.
+//
+// # What it costs
+//
+// Made by
+//
+//	go test -run - -bench . ./backends/broker
+//
+// on two busy cores with bodies of 1 KiB: figures of one line are of one run, and only their
+// ratios mean something.
+//
+//	                                    1,000 messages   1,000,000 messages
+//	receive and release                 22 µs            15 µs
+//	receive, complete, send (2 syncs)   1.13 ms          0.74 ms
+//	peek a page of 100                  345 µs           325 µs
+//	counts of an entity                 1.2 µs           0.8 µs
+//	memory of a message                                  20 bytes beyond a cache of 96 MB
+//	open after a clean stop                              0.24 s
+//	open after a kill                                    0.86 s
+//
+//	                                    engine           key-value store    overwritten file,
+//	                                                     doing the same     syncs shared
+//	send, one writer                    3,300/s          3,160/s            3,890/s
+//	send, 100 writers                   41,100/s         45,100/s           95,300/s
+//	send and complete, 100 writers      23,800/s         38,600/s           (the store does
+//	send and dead-letter, 100 writers   22,600/s         36,700/s           not read)
 package broker
