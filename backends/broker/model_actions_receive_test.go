@@ -69,7 +69,7 @@ func (m *machine) receiveWith(t judge, a Address, o ReceiveOptions) {
 		if i < len(got) {
 			return message.Str(got[i].SessionID)
 		}
-		return ""
+		return noGroup
 	}
 	wanted, wantErr := m.ref.receive(a, o, hint{group, func(no int64) bool { return peekErr == nil && !left[no] }})
 	want(t, "receive from "+a.Name, err, wantErr)

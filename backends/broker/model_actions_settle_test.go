@@ -263,7 +263,7 @@ func (m *machine) stageSettle(t *rapid.T) {
 	}
 	wantEach(t, "stage a settlement", errs, nil)
 	x.staged = m.ref.tx
-	m.ref.tx.settles = append(m.ref.tx.settles, refStagedSettle{x, x.token, o})
+	m.ref.tx.settles = append(m.ref.tx.settles, refStagedSettle{x, o})
 }
 
 // settleStaged: what a transaction has decided over nobody else can settle.

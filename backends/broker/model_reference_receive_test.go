@@ -16,6 +16,9 @@ type hint struct {
 	gone  func(no int64) bool // whether a message has left the queue
 }
 
+// noGroup is where a call gave no more messages; "" is a group.
+const noGroup = "\x00"
+
 // prefers tells whether the engine has turned to a group to have its first message moved away,
 // which shows only there, or else for the i-th message that it gave.
 func (h hint) prefers(e *refEntity, g *refGroup, i int) int {
@@ -32,7 +35,7 @@ func (h hint) prefers(e *refEntity, g *refGroup, i int) int {
 // gives tells whether the engine gave the i-th or a later message from a group: that is then
 // when it turned to it.
 func (h hint) gives(g *refGroup, i int) bool {
-	for ; h.group(i) != ""; i++ {
+	for ; h.group(i) != noGroup; i++ {
 		if h.group(i) == g.id {
 			return true
 		}

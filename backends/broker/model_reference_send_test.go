@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"time"
 
 	"dlq/backends/message"
@@ -149,9 +150,8 @@ type refStagedSend struct {
 }
 
 type refStagedSettle struct {
-	x     *refMessage
-	token message.UUID
-	o     Outcome
+	x *refMessage
+	o Outcome
 }
 
 const (
@@ -188,12 +188,11 @@ func (r *ref) commit() error {
 	if x.ended {
 		return ErrTransaction
 	}
+	lost := slices.ContainsFunc(x.settles, func(s refStagedSettle) bool { return s.x.staged != x }) // even if locked again
 	x.end()
-	for _, s := range x.settles {
-		if !s.x.held() || s.x.token != s.token {
-			r.fact("transaction lost a lock")
-			return ErrTransaction
-		}
+	if lost {
+		r.fact("transaction lost a lock")
+		return ErrTransaction
 	}
 	for _, s := range x.sends {
 		if s.via != nil {
