@@ -35,7 +35,7 @@ type arrival struct {
 
 // copyOf is one copy of a message on its way.
 type copyOf struct {
-	m        *message.Message // all but the body, as this copy has it
+	m        *message.Message // all but the body, as this copy has it, with overlay
 	own      bool             // m is not what arrived: it needs a head of its own
 	hops     uint8
 	expires  time.Time // zero: never
@@ -141,7 +141,7 @@ func (r *router) forward(from *entity, name string, c copyOf, keep uint64) {
 		refuse(TransferDeadLetter, causeDestinationDisabled(to.name))
 	case !to.sized(r.size):
 		refuse(TransferDeadLetter, causeDestinationFull(to.name))
-	case propertiesSize(c.m, c.overlay) > maxProperties:
+	case propertiesSize(c.m) > maxProperties:
 		refuse(DeadLetter, causeHeaderSize)
 	case to.p.RequiresSession && c.m.SessionID == nil:
 		refuse(DeadLetter, causeNoSession)
@@ -208,7 +208,7 @@ func (r *router) subscribe(sub *entity, c copyOf) {
 	dead.arrivals = append(c.arrivals[:len(c.arrivals):len(c.arrivals)], a)
 	var why *cause
 	switch {
-	case propertiesSize(c.m, c.overlay) > maxProperties:
+	case propertiesSize(c.m) > maxProperties:
 		why = &causeHeaderSize
 	case sub.p.RequiresSession && c.m.SessionID == nil:
 		why = &causeNoSession
@@ -327,11 +327,9 @@ func withReason(overlay []message.Attribute, why cause) []message.Attribute {
 }
 
 // propertiesSize is how large the application properties are.
-func propertiesSize(m *message.Message, overlay []message.Attribute) (n int) {
-	for _, list := range [...][]message.Attribute{m.Properties, overlay} {
-		for _, p := range list {
-			n += len(p.Name) + valueSize(p.Value)
-		}
+func propertiesSize(m *message.Message) (n int) {
+	for _, p := range m.Properties {
+		n += len(p.Name) + valueSize(p.Value)
 	}
 	return n
 }

@@ -176,7 +176,7 @@ func (t *tx) accepts(ent *entity, m *message.Message, c *content, size int64) er
 	if err := checkMessage(m); err != nil {
 		return err
 	}
-	properties := propertiesSize(m, nil)
+	properties := propertiesSize(m)
 	switch {
 	case c.headSize > maxHeadBytes:
 		return fmt.Errorf("%w: all sections but the body have %d bytes, %s takes %d", ErrTooLarge, c.headSize, ent.name, maxHeadBytes)
