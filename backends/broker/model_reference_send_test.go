@@ -26,7 +26,7 @@ func (r *ref) accepts(e *refEntity, m *message.Message) error {
 	}
 	_, identified := duplicateKeyOf(e, m)
 	switch {
-	case int64(m.Body.Len()) > e.p.MaxMessageBytes, properties > 64<<10 && e.p.SubQueues:
+	case int64(m.Body.Len()) > e.p.MaxMessageBytes, properties > 64<<10 && (e.p.SubQueues || e.kind == Topic):
 		return ErrTooLarge
 	case e.grouped() && m.SessionID == nil, e.p.Groups && !identified:
 		return ErrInvalid

@@ -180,7 +180,7 @@ func (t *tx) accepts(ent *entity, m *message.Message, c *content, size int64) er
 	switch {
 	case c.headSize > maxHeadBytes:
 		return fmt.Errorf("%w: all sections but the body have %d bytes, %s takes %d", ErrTooLarge, c.headSize, ent.name, maxHeadBytes)
-	case properties > maxProperties && ent.p.SubQueues:
+	case properties > maxProperties && (ent.p.SubQueues || ent.kind == Topic):
 		return fmt.Errorf("%w: the application properties have %d bytes, %s takes %d", ErrTooLarge, properties, ent.name, maxProperties)
 	case c.bodySize+int64(properties) > ent.p.MaxMessageBytes:
 		return fmt.Errorf("%w: body and properties have %d bytes, %s takes %d", ErrTooLarge, c.bodySize+int64(properties), ent.name, ent.p.MaxMessageBytes)
