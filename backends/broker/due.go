@@ -173,7 +173,7 @@ func (t *tx) bury(q *queue, seq uint64, st *store.State, why cause) {
 			t.unlist(q, seq, st)
 			r := t.router(st.HeadSize + st.BodySize)
 			c := copyOf{
-				m: m, hops: st.Hops, expires: t.expires(m, time.Time{}), source: ent.name, overlay: st.Overlay, from: seq,
+				m: m, hops: st.Hops, expires: t.expires(m, time.Time{}), source: ent.name, buried: true, overlay: st.Overlay, from: seq,
 				deliveries: st.Deliveries, enqueued: st.Enqueued, before: st.EnqueuedSeq,
 			}
 			r.forward(ent, ent.p.ForwardDeadLettersTo, c, seq)

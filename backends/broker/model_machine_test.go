@@ -161,7 +161,8 @@ func topicWorld(t *rapid.T) []spec {
 	case 1:
 		top = topicSpec(t, "news", func(p *Properties) { p.FilterBeforePublishing = true })
 	}
-	third := oneOf(t, "third", sessions, forwarding("plain"), buryingIn("plain"))
+	both := func(p *Properties) { p.RequiresSession, p.ForwardDeadLettersTo = true, "plain" }
+	third := oneOf(t, "third", sessions, forwarding("plain"), buryingIn("plain"), both)
 	return []spec{
 		queueSpec(t, "plain"), top,
 		subscriptionSpec(t, "news/Subscriptions/all", []refRule{rules[0]}),

@@ -277,7 +277,7 @@ func (r *ref) fail(x *refMessage) {
 func (r *ref) bury(x *refMessage, reason, description string) {
 	x.blame(reason, description)
 	if x.of.p.ForwardDeadLettersTo != "" {
-		c := refCopy{m: x.m, hops: x.hops, source: x.of.name}
+		c := refCopy{m: x.m, hops: x.hops, source: x.of.name, buried: true}
 		if x.m.TTL != nil {
 			c.expires = r.now.Add(*x.m.TTL)
 		}

@@ -240,6 +240,7 @@ type refCopy struct {
 	hops    int
 	expires time.Time
 	source  string
+	buried  bool // it has not left its source yet
 	from    *number
 }
 
@@ -329,10 +330,15 @@ func (r *ref) forward(e *refEntity, name string, c refCopy, no *number, out *rou
 	case to == nil, to.p.Status == Disabled, to.p.Status == SendDisabled:
 		stay(TransferDeadLetter, anyReason, anyReason)
 	case to.p.RequiresSession && c.m.SessionID == nil:
-		stay(DeadLetter, "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.")
+		if c.buried {
+			stay(DeadLetter, "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.")
+			return
+		}
+		r.kill(e, c, no, "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.", out)
 	default:
 		r.fact("forwarded")
 		c.hops++
+		c.buried = false
 		c.from = no
 		r.arrive(to, c, time.Time{}, out)
 	}
@@ -340,6 +346,23 @@ func (r *ref) forward(e *refEntity, name string, c refCopy, no *number, out *rou
 
 // anyReason stands for one whose text the services do not document.
 const anyReason = "*"
+
+// kill is that an entity can neither take a copy nor pass it on: it goes to its dead-letter
+// sub-queue, or to where that is forwarded.
+func (r *ref) kill(e *refEntity, c refCopy, no *number, reason, description string, out *route) {
+	if e.p.ForwardDeadLettersTo == "" {
+		out.landings = append(out.landings, refLanding{refCopy: c, of: e, sub: DeadLetter, no: no, reason: reason, description: description})
+		return
+	}
+	r.fact("dead letter forwarded that never came in")
+	x := refMessage{m: c.m}
+	x.blame(reason, description)
+	c.m, c.source, c.buried, c.expires = x.m, e.name, true, time.Time{}
+	if c.m.TTL != nil {
+		c.expires = r.now.Add(*c.m.TTL)
+	}
+	r.forward(e, e.p.ForwardDeadLettersTo, c, no, out)
+}
 
 // filter copies a message of a topic to a subscription: once for all matching rules without
 // an action, and once for each with one.
@@ -353,7 +376,7 @@ func (r *ref) filter(topic, sub *refEntity, c refCopy, out *route) {
 			out.fails = true
 		case fails && sub.p.DeadLetterOnFilterError:
 			r.fact("dead-lettered by a filter")
-			out.landings = append(out.landings, refLanding{refCopy: c, of: sub, sub: DeadLetter, no: &number{}, reason: "FilterException", description: anyReason})
+			r.kill(sub, c, &number{}, "FilterException", anyReason, out)
 		case !matches:
 		case rule.act != nil:
 			r.fact("copied with an action")
@@ -372,10 +395,7 @@ func (r *ref) filter(topic, sub *refEntity, c refCopy, out *route) {
 func (r *ref) subscribe(sub *refEntity, c refCopy, out *route) {
 	if sub.p.RequiresSession && c.m.SessionID == nil {
 		r.fact("copy without a session")
-		out.landings = append(out.landings, refLanding{
-			refCopy: c, of: sub, sub: DeadLetter, no: &number{},
-			reason: "Session ID is null.", description: "Session enabled entity doesn't allow a message whose session identifier is null.",
-		})
+		r.kill(sub, c, &number{}, "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.", out)
 		return
 	}
 	r.arrive(sub, c, time.Time{}, out)

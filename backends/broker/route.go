@@ -40,6 +40,7 @@ type copyOf struct {
 	hops     uint8
 	expires  time.Time // zero: never
 	source   string    // who dead-lettered it
+	buried   bool      // it is on its way from there
 	overlay  []message.Attribute
 	from     uint64     // its number before the first arrival; 0: none
 	arrivals []*arrival // the last is where it is
@@ -126,6 +127,10 @@ func (r *router) pass(ent *entity, c copyOf) {
 func (r *router) forward(from *entity, name string, c copyOf, keep uint64) {
 	to := r.t.e.entity(name)
 	refuse := func(sub Sub, why cause) {
+		if sub == DeadLetter && !c.buried {
+			r.bury(from, c, why, keep)
+			return
+		}
 		l := landing{copyOf: c, q: from.subs[sub], why: &why, keep: keep}
 		if _, dead := message.Properties(c.overlay).Get(message.DeadLetterReasonProperty); dead {
 			l.why = nil // it says already why it died
@@ -147,12 +152,27 @@ func (r *router) forward(from *entity, name string, c copyOf, keep uint64) {
 		refuse(DeadLetter, causeNoSession)
 	default:
 		c.hops++
+		c.buried = false
 		c.deliveries, c.enqueued = 0, time.Time{}
 		r.arrive(to, c, time.Time{})
 		if r.t.e.sabotaged("forward-keeps-source") {
 			r.landings = append(r.landings, landing{copyOf: c, q: from.subs[Main]})
 		}
 	}
+}
+
+// bury takes a copy that an entity cannot pass on or take to its dead-letter sub-queue, or to
+// where it forwards its dead letters.
+func (r *router) bury(ent *entity, c copyOf, why cause, keep uint64) {
+	if ent.p.ForwardDeadLettersTo == "" {
+		r.landings = append(r.landings, landing{copyOf: c, q: ent.subs[DeadLetter], why: &why, keep: keep})
+		return
+	}
+	c.overlay = withReason(c.overlay, why)
+	m := c.m.Clone()
+	m.Properties = withReason(m.Properties, why)
+	c.m, c.expires, c.source, c.buried = m, r.t.expires(m, time.Time{}), ent.name, true
+	r.forward(ent, ent.p.ForwardDeadLettersTo, c, keep)
 }
 
 // publish copies a message to the subscriptions whose rules let it through: one copy for all
@@ -206,18 +226,18 @@ func (r *router) subscribe(sub *entity, c copyOf) {
 	a := &arrival{ent: sub}
 	dead := c // as it is when it goes no further
 	dead.arrivals = append(c.arrivals[:len(c.arrivals):len(c.arrivals)], a)
-	var why *cause
+	var why cause
 	switch {
 	case propertiesSize(c.m) > maxProperties:
-		why = &causeHeaderSize
+		why = causeHeaderSize
 	case sub.p.RequiresSession && c.m.SessionID == nil:
-		why = &causeNoSession
+		why = causeNoSession
 	default:
 		r.arrive(sub, c, time.Time{})
 		return
 	}
 	r.arrivals = append(r.arrivals, a)
-	r.landings = append(r.landings, landing{copyOf: dead, q: sub.subs[DeadLetter], why: why})
+	r.bury(sub, dead, why, 0)
 }
 
 // filterFailed is that a rule could not be evaluated on a message.
@@ -238,7 +258,7 @@ func (r *router) filterFailed(topic, sub *entity, c copyOf, err error) {
 	a := &arrival{ent: sub}
 	c.arrivals = append(c.arrivals[:len(c.arrivals):len(c.arrivals)], a)
 	r.arrivals = append(r.arrivals, a)
-	r.landings = append(r.landings, landing{copyOf: c, q: sub.subs[DeadLetter], why: &why})
+	r.bury(sub, c, why, 0)
 }
 
 // land numbers the arrivals, notes the ids, and stores the copies. old counts the users of
