@@ -109,6 +109,9 @@ func (e *Engine) loadMessages() error {
 	}
 	for _, ent := range e.inOrder() {
 		if done[ent.id] {
+			if ent.p.ForwardTo != "" && ent.subs[Main].ready.Len() > 0 {
+				e.timers.add(e.latest, backlog{ent})
+			}
 			continue
 		}
 		// Whose heads and bodies have several users is known already.
