@@ -152,6 +152,12 @@ func (t *tx) expireReady(q *queue) error {
 	return nil
 }
 
+// over reports whether the time to live of a free message is over. Dead letters and deferred
+// messages have none.
+func (q *queue) over(st *store.State, now time.Time) bool {
+	return q.sub == Main && st.State == message.Active && q.of.p.Retention == 0 && !st.Expires.IsZero() && !st.Expires.After(now)
+}
+
 // expired ends a free message whose time to live is over.
 func (t *tx) expired(q *queue, seq uint64, st *store.State) {
 	t.e.leave(q, seq, st)

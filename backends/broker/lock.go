@@ -255,8 +255,10 @@ func (t *tx) free(q *queue, seq uint64, st *store.State) {
 
 // fail counts a failed delivery of a message that nobody holds any more, unless the entity
 // counts deliveries when they are made. The count that reaches the maximum moves the message
-// in the same commit. In a dead-letter sub-queue nothing is counted.
+// in the same commit, and so does one that has expired under its lock. In a dead-letter
+// sub-queue nothing is counted.
 // Source: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-dead-letter-queues#maximum-delivery-count
+// and https://learn.microsoft.com/azure/service-bus-messaging/message-expiration
 func (t *tx) fail(q *queue, seq uint64, st *store.State) {
 	if q.sub == Main && !q.of.p.CountOnReceive {
 		st.Deliveries++
@@ -264,6 +266,10 @@ func (t *tx) fail(q *queue, seq uint64, st *store.State) {
 			t.bury(q, seq, st, causeDeliveries(q.of.p.MaxDeliveryCount))
 			return
 		}
+	}
+	if q.over(st, t.now) {
+		t.expired(q, seq, st)
+		return
 	}
 	t.free(q, seq, st)
 }

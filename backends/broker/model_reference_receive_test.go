@@ -261,8 +261,10 @@ func (r *ref) settleFree(x *refMessage, o Outcome) {
 	r.settle(x, o)
 }
 
-// fail counts a delivery that has failed. The one that reaches the maximum moves the message.
-// Source: service-bus-dead-letter-queues, "Maximum delivery count".
+// fail counts a delivery that has failed. The one that reaches the maximum moves the message,
+// and one that has expired meanwhile expires now.
+// Source: service-bus-dead-letter-queues, "Maximum delivery count"; message-expiration, "takes
+// immediate effect".
 func (r *ref) fail(x *refMessage) {
 	if x.sub != Main || x.of.p.CountOnReceive {
 		return
@@ -270,7 +272,23 @@ func (r *ref) fail(x *refMessage) {
 	if x.count++; int(x.count) >= x.of.p.MaxDeliveryCount {
 		r.fact("delivered too often")
 		r.bury(x, "MaxDeliveryCountExceeded", "Message could not be consumed after "+itoa(x.of.p.MaxDeliveryCount)+" delivery attempts.")
+		return
 	}
+	if x.state == message.Active && !x.expires.IsZero() && !x.expires.After(r.now) {
+		r.fact("expired under its lock")
+		r.end(x)
+	}
+}
+
+// end is that a message has expired.
+func (r *ref) end(x *refMessage) {
+	if x.of.p.DeadLetterOnExpiration {
+		r.fact("expired and dead-lettered")
+		r.bury(x, "TTLExpiredException", "The message expired and was dead lettered.")
+		return
+	}
+	r.fact("expired and removed")
+	r.remove(x)
 }
 
 // bury moves a free message to the dead-letter sub-queue, or to where that is forwarded.
@@ -312,16 +330,10 @@ func (r *ref) expire(e *refEntity, sub Sub) {
 
 func (r *ref) expireReady(e *refEntity) {
 	for _, x := range e.in(Main, (*refMessage).ready) {
-		switch {
-		case x.expires.IsZero() || x.expires.After(r.now):
+		if x.expires.IsZero() || x.expires.After(r.now) {
 			continue
-		case e.p.DeadLetterOnExpiration:
-			r.fact("expired and dead-lettered")
-			r.bury(x, "TTLExpiredException", "The message expired and was dead lettered.")
-		default:
-			r.fact("expired and removed")
-			r.remove(x)
 		}
+		r.end(x)
 		r.turns(e)
 	}
 }

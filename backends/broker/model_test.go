@@ -84,7 +84,7 @@ func TestModel(t *testing.T) {
 // have lost their reach.
 var usualFacts = [...]string{
 	"lock expired", "delivered too often", "session expired over a message", "next session accepted", "received from several groups",
-	"schedule came due", "delay ended", "retention ended", "deleted when idle", "expired and removed", "expired and dead-lettered",
+	"schedule came due", "delay ended", "retention ended", "deleted when idle", "expired and removed", "expired and dead-lettered", "expired under its lock",
 	"duplicate dropped", "move refused: duplicate", "forwarded", "transfer refused: MaxTransferHopCountExceeded",
 	"copied with an action", "copy without a session", "dead-lettered by a filter", "refused by a filter",
 	"redriven", "stale token accepted", "moved back by a task",

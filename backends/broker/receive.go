@@ -279,7 +279,7 @@ func (k *taker) take(seq uint64) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, unavailable(err)
-	case q.sub == Main && st.State == message.Active && q.of.p.Retention == 0 && !st.Expires.IsZero() && !st.Expires.After(t.now):
+	case q.over(&st, t.now):
 		t.expired(q, seq, &st)
 		k.passed++
 		return false, nil
