@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -112,98 +111,6 @@ func (b *bench) wantContents(a Address, want ...string) {
 	}
 }
 
-func dead(a Address) Address { return Address{Name: a.Name, Sub: DeadLetter} }
-
-// A message is delivered exactly MaxDeliveryCount times; the abandon that makes the count
-// reach it moves the message, in that commit.
-// Source: service-bus-dead-letter-queues, "Maximum delivery count".
-func TestAbandonMovesAtTheMaximum(t *testing.T) {
-	b := newBench(t)
-	b.send("a")
-	for range 3 {
-		b.settle(b.queue, Abandon, b.receive(b.queue))
-	}
-	b.crash() // the acknowledged abandon was the move
-	b.wantContents(b.queue)
-	b.wantContents(dead(b.queue), "a/3")
-	m := b.receive(dead(b.queue))
-	if r, d := m.DeadLetterReason(), m.DeadLetterDescription(); r != "MaxDeliveryCountExceeded" || d != "Message could not be consumed after 3 delivery attempts." {
-		t.Errorf("reason %q, description %q", r, d)
-	}
-}
-
-// An expired lock is a failed delivery, at the time it expires and not when one looks.
-func TestExpiryCountsAndMoves(t *testing.T) {
-	b := newBench(t)
-	b.send("a")
-	for i := range 3 {
-		b.receive(b.queue)
-		b.now = b.now.Add(time.Minute - time.Millisecond)
-		b.wantContents(b.queue, fmt.Sprintf("a/%d", i)) // never early
-		b.now = b.now.Add(time.Millisecond)
-	}
-	b.wantContents(b.queue)
-	b.wantContents(dead(b.queue), "a/3")
-}
-
-// In a dead-letter sub-queue neither abandon nor expiry counts, and nothing moves.
-func TestDeadLettersAreNotCounted(t *testing.T) {
-	b := newBench(t)
-	b.send("a")
-	b.ok(b.e.Settle(b.queue, Outcome{Action: Bury, Reason: "r"}, b.receive(b.queue).Broker.LockToken))
-	for range 5 {
-		b.settle(dead(b.queue), Abandon, b.receive(dead(b.queue)))
-		b.receive(dead(b.queue))
-		b.now = b.now.Add(time.Hour)
-	}
-	b.wantContents(dead(b.queue), "a/0")
-}
-
-// A released message counts nothing and is back at its place.
-func TestReleaseCountsNothing(t *testing.T) {
-	b := newBench(t)
-	b.send("a", "b")
-	m := b.receive(b.queue)
-	if err := b.e.Release(b.queue, m.Broker.LockToken); err != nil {
-		t.Fatal(err)
-	}
-	b.wantContents(b.queue, "a/0", "b/0")
-	if again := b.receive(b.queue); string(again.Body.Bytes()) != "a" || again.Broker.LockToken == m.Broker.LockToken {
-		t.Errorf("got %q under token %v", again.Body.Bytes(), again.Broker.LockToken)
-	}
-}
-
-// A scheduled message gets a new number when it is due, so that it stands behind what
-// arrived before, and is enqueued then.
-func TestScheduledMessage(t *testing.T) {
-	b := newBench(t)
-	due := epoch.Add(time.Hour)
-	b.ok(refusals(b.e.Send(b.queue, []*message.Message{{Body: message.DataBody([]byte("later")), ScheduledEnqueueTime: &due, TTL: new(time.Minute)}})))
-	b.send("now")
-	b.now = due.Add(-time.Millisecond)
-	if m := b.receive(b.queue); string(m.Body.Bytes()) != "now" {
-		t.Fatalf("received %q, want the one that is not scheduled", m.Body.Bytes())
-	}
-	b.now = due.Add(time.Second)
-	m := b.receive(b.queue)
-	for m != nil && string(m.Body.Bytes()) != "later" {
-		m = b.receive(b.queue)
-	}
-	if m == nil || m.Broker.SequenceNumber != 3 || !m.Broker.EnqueuedTime.Equal(due) || !m.Broker.ExpiresAt.Equal(due.Add(time.Minute)) {
-		t.Errorf("the scheduled message came as %+v", m)
-	}
-}
-
-// A cancelled schedule wakes nothing.
-func TestCancelledSchedule(t *testing.T) {
-	b := newBench(t)
-	due := epoch.Add(time.Hour)
-	b.ok(refusals(b.e.Send(b.queue, []*message.Message{{ScheduledEnqueueTime: &due}})))
-	b.ok(b.e.SettleBySequence(b.queue, Outcome{Action: Complete}, 1))
-	b.now = due.Add(time.Hour)
-	b.wantContents(b.queue)
-}
-
 // Sequence numbers are never used again: not after everything is gone, not after a crash.
 func TestNumbersAreNeverReused(t *testing.T) {
 	b := newBench(t)
@@ -221,22 +128,6 @@ func TestNumbersAreNeverReused(t *testing.T) {
 	}
 }
 
-// A clean stop keeps locks; their tokens settle afterwards.
-func TestLockSurvivesCleanStop(t *testing.T) {
-	b := newBench(t)
-	b.send("a")
-	m := b.receive(b.queue)
-	if err := b.e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b.open()
-	if other := b.receive(b.queue); other != nil {
-		t.Errorf("the message was free after a clean stop")
-	}
-	b.settle(b.queue, Complete, m)
-	b.wantContents(b.queue)
-}
-
 // The clock of a machine may be set back; locks do not get longer by that, and time does
 // not run twice.
 func TestClockGoesBack(t *testing.T) {
@@ -248,129 +139,6 @@ func TestClockGoesBack(t *testing.T) {
 		t.Errorf("locked until %v, want %v", m.Broker.LockedUntil, want)
 	}
 }
-
-// Moving to another queue leaves the stored body where it is.
-func TestMoveCopiesNoBody(t *testing.T) {
-	b := newBench(t)
-	if err := b.e.Create("other", Queue, Defaults(Queue, ServiceBus)); err != nil {
-		t.Fatal(err)
-	}
-	b.send("a")
-	before, err := b.e.store.State(store.Key{Queue: 1, Seq: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	as := &message.Message{ID: message.String("changed"), Body: message.DataBody([]byte("a"))}
-	b.ok(b.e.Move(b.queue, []Move{{Seq: 1, To: Address{Name: "other"}, As: as}}))
-	after, err := b.e.store.State(store.Key{Queue: 2, Seq: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if after.Body != before.Body {
-		t.Errorf("the body was record %d and is now %d", before.Body, after.Body)
-	}
-	b.wantContents(Address{Name: "other"}, "a/0")
-}
-
-func TestPropertiesAreValidated(t *testing.T) {
-	b := newBench(t)
-	for name, change := range map[string]func(*Properties){
-		"lock too long":  func(p *Properties) { p.LockDuration = 5*time.Minute + 1 },
-		"lock too short": func(p *Properties) { p.LockDuration = time.Microsecond },
-		"count negative": func(p *Properties) { p.MaxDeliveryCount = -1 },
-		"body too large": func(p *Properties) { p.MaxMessageBytes = 1 << 40 },
-	} {
-		if err := b.e.Create("q", Queue, defaultsWith(change)); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: err = %v", name, err)
-		}
-	}
-	for _, name := range []string{"", "a b", "a//b", "/a", "ü", "a\x1b[31m"} {
-		if err := b.e.Create(name, Queue, Defaults(Queue, ServiceBus)); !errors.Is(err, ErrInvalid) {
-			t.Errorf("name %q: err = %v", name, err)
-		}
-	}
-	if err := b.e.Create("ORDERS", Queue, Defaults(Queue, ServiceBus)); !errors.Is(err, ErrExists) {
-		t.Errorf("same name in other case: err = %v", err)
-	}
-}
-
-// A damaged record is an error for that message, and no other message is served for it.
-func TestDamageIsNotServed(t *testing.T) {
-	b := newBench(t)
-	b.send("a", "b")
-	batch := b.e.store.NewBatch()
-	batch.DeleteBody(2) // of the first message: heads and bodies are numbered in turn
-	if err := b.e.store.ApplyLazily(batch); err != nil {
-		t.Fatal(err)
-	}
-	page, err := b.e.Peek(b.queue, PeekOptions{Max: 10})
-	if err != nil || len(page) != 2 || string(page[1].Body.Bytes()) != "b" {
-		t.Fatalf("peek past a damaged message: %v, %v", page, err)
-	}
-	if bad := page[0]; !bad.Broker.BodyOmitted || len(bad.System) != 1 || bad.System[0].Name != DamagedAttribute {
-		t.Errorf("the damaged message is shown as %+v", bad)
-	}
-	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
-		t.Errorf("received %v, want the message behind the damaged one", m)
-	}
-	if m := b.receive(b.queue); m != nil {
-		t.Errorf("received %v, though only a damaged message is left", m)
-	}
-	b.now = b.now.Add(time.Hour)
-	b.crash()
-	b.wantContents(dead(b.queue)) // nothing was counted against it
-}
-
-// A state record that is missing costs its own message and no other.
-func TestMissingState(t *testing.T) {
-	b := newBench(t)
-	b.send("a", "b")
-	batch := b.e.store.NewBatch()
-	batch.DeleteState(store.Key{Queue: 1, Seq: 1})
-	if err := b.e.store.ApplyLazily(batch); err != nil {
-		t.Fatal(err)
-	}
-	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
-		t.Fatalf("received %v, want the message behind the damaged one", m)
-	}
-	if errs, err := b.e.SettleBySequence(b.queue, Outcome{Action: Complete}, 1); err != nil || !errors.Is(errs[0], ErrDamaged) {
-		t.Errorf("complete the damaged message: %v, %v", errs, err)
-	}
-}
-
-// A damaged state record costs its own message and no other when the store is opened.
-func TestDamagedState(t *testing.T) {
-	b := newBench(t)
-	b.send("a", "b")
-	if err := b.e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db, err := pebble.Open("data", &pebble.Options{FS: b.fs, Logger: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := append([]byte{'M'}, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1)
-	if err := errors.Join(db.Set(key, []byte("nonsense"), pebble.Sync), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	b.open()
-	page, err := b.e.Peek(b.queue, PeekOptions{Max: 10})
-	if err != nil || len(page) != 2 || page[0].Broker.SequenceNumber != 1 || !page[0].Broker.BodyOmitted {
-		t.Fatalf("peek: %v, %v", page, err)
-	}
-	if m := b.receive(b.queue); m == nil || string(m.Body.Bytes()) != "b" {
-		t.Errorf("received %v, want the message behind the damaged one", m)
-	}
-	b.send("c") // overwrites nothing of what is there
-	b.wantContents(b.queue, "/0", "b/0", "c/0")
-}
-
-// quiet drops what pebble logs.
-type quiet struct{}
-
-func (quiet) Infof(string, ...any)         {}
-func (quiet) Errorf(string, ...any)        {}
-func (quiet) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
 
 // A send whose sync fails is uncertain, since the message can be there after a restart; what
 // follows is refused and has certainly not happened.
@@ -522,3 +290,72 @@ func one(msgs []*message.Message, err error) (*message.Message, error) {
 	}
 	return msgs[0], err
 }
+
+// make creates an entity of Service Bus. change may be nil.
+func (b *bench) make(name string, kind Kind, change func(*Properties), rules ...Rule) {
+	b.Helper()
+	p := Defaults(kind, ServiceBus)
+	if change != nil {
+		change(&p)
+	}
+	if err := b.e.Create(name, kind, p, rules...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// post sends one message and returns its number.
+func (b *bench) post(name string, m *message.Message) int64 {
+	b.Helper()
+	sent, err := b.e.Send(Address{Name: name}, []*message.Message{m})
+	if err != nil || sent[0].Err != nil {
+		b.Fatalf("send to %s: %v, %v", name, err, sent)
+	}
+	return sent[0].Seq
+}
+
+func says(text string) *message.Message {
+	return &message.Message{ID: message.String(text), Body: message.DataBody([]byte(text))}
+}
+
+// peek shows everything that a queue holds.
+func (b *bench) peek(a Address) []*message.Message {
+	b.Helper()
+	page, err := b.e.Peek(a, PeekOptions{Max: 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return page
+}
+
+// change changes the properties of an entity.
+func (b *bench) change(name string, f func(*Properties)) {
+	b.Helper()
+	if err := b.e.Change(name, func(p *Properties) error { f(p); return nil }); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// restart stops the engine and opens it again.
+func (b *bench) restart() {
+	b.Helper()
+	if err := b.e.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.open()
+}
+
+// wantRefused fails the test unless each item of a call was refused with that error.
+func (b *bench) wantRefused(want error, errs []error, err error) {
+	b.Helper()
+	if err != nil || len(errs) == 0 {
+		b.Fatalf("the call: %v, %v; want %v of its items", errs, err, want)
+	}
+	for _, got := range errs {
+		if !errors.Is(got, want) {
+			b.Errorf("err = %v, want %v", got, want)
+		}
+	}
+}
+
+// at is the main queue of an entity.
+func at(name string) Address { return Address{Name: name} }
