@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"context"
 	"slices"
 	"time"
@@ -230,6 +231,9 @@ func (m *machine) stageSend(t *rapid.T) {
 	wanted := m.ref.stage()
 	if wanted == nil {
 		wanted = m.ref.opens(a)
+	}
+	if via != nil && errors.Is(wanted, ErrDisabled) {
+		wanted = nil // it is the transfer that is refused
 	}
 	if wanted == nil && via != nil {
 		wanted = m.ref.opens(*via)

@@ -135,6 +135,15 @@ func (e *Engine) ValidateSend(a Address, m *message.Message) error {
 
 // destination returns the entity that an address names, if it can be sent to.
 func (e *Engine) destination(a Address) (*entity, error) {
+	ent, err := e.target(a)
+	if err == nil && !ent.sends() {
+		return nil, fmt.Errorf("%w: %s is %s", ErrDisabled, a.Name, ent.p.Status)
+	}
+	return ent, err
+}
+
+// target returns the entity that an address names, if such an entity can be sent to.
+func (e *Engine) target(a Address) (*entity, error) {
 	q, err := e.find(a)
 	switch {
 	case err != nil:
@@ -143,8 +152,6 @@ func (e *Engine) destination(a Address) (*entity, error) {
 		return nil, fmt.Errorf("%w: a dead-letter sub-queue cannot be sent to; send to the queue itself", ErrInvalid)
 	case q.of.kind == Subscription:
 		return nil, fmt.Errorf("%w: a subscription cannot be sent to; send to its topic", ErrInvalid)
-	case !q.of.sends():
-		return nil, fmt.Errorf("%w: %s is %s", ErrDisabled, a.Name, q.of.p.Status)
 	}
 	return q.of, nil
 }

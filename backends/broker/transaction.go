@@ -78,9 +78,9 @@ func (x *Transaction) stage(n int) (*tx, error) {
 }
 
 // Send stages messages for an entity. With via, they are forwarded from that entity when the
-// transaction is committed, which counts as a hop; a destination that cannot take them then
-// leaves them in its transfer dead-letter queue. errs[i] is as of [Engine.Send]; if there is
-// one, nothing was staged.
+// transaction is committed, which counts as a hop; a destination that cannot take them then,
+// such as one that is disabled, leaves them in its transfer dead-letter queue. errs[i] is as of
+// [Engine.Send]; if there is one, nothing was staged.
 func (x *Transaction) Send(a Address, via *Address, msgs []*message.Message) (errs []error, err error) {
 	parts, size := contents(msgs)
 	t, err := x.stage(len(msgs))
@@ -88,7 +88,11 @@ func (x *Transaction) Send(a Address, via *Address, msgs []*message.Message) (er
 		return nil, err
 	}
 	defer t.end()
-	ent, err := x.e.destination(a)
+	find := x.e.destination
+	if via != nil {
+		find = x.e.target // one that is disabled refuses the transfer, not the send
+	}
+	ent, err := find(a)
 	var from Address
 	if err == nil && via != nil {
 		from = *via
