@@ -370,10 +370,11 @@ func (r *ref) filter(topic, sub *refEntity, c refCopy, out *route) {
 	plain := false
 	for _, rule := range sub.rules {
 		matches, fails := rule.match(c.m)
-		switch {
-		case fails && topic.p.FilterBeforePublishing:
+		if fails && topic.p.FilterBeforePublishing { // which counts if somebody sends
 			r.fact("refused by a filter")
 			out.fails = true
+		}
+		switch {
 		case fails && sub.p.DeadLetterOnFilterError:
 			r.fact("dead-lettered by a filter")
 			r.kill(sub, c, &number{}, "FilterException", anyReason, out)

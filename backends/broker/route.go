@@ -242,11 +242,10 @@ func (r *router) subscribe(sub *entity, c copyOf) {
 
 // filterFailed is that a rule could not be evaluated on a message.
 func (r *router) filterFailed(topic, sub *entity, c copyOf, err error) {
-	if topic.p.FilterBeforePublishing {
-		if r.err == nil {
-			r.err = fmt.Errorf("%w: subscription %s: %w", ErrFilter, sub.name, err)
-		}
-		return
+	if first := len(c.arrivals) == 1; first && topic.p.FilterBeforePublishing && r.err == nil {
+		// Who sends to the topic is told. Nobody is when a schedule comes due or another entity
+		// forwards to it, and then the message goes where those of any topic go.
+		r.err = fmt.Errorf("%w: subscription %s: %w", ErrFilter, sub.name, err)
 	}
 	if !sub.p.DeadLetterOnFilterError {
 		return // dropped for this subscription, as documented
