@@ -248,8 +248,11 @@ func TestCorrelationFilter(t *testing.T) {
 		text, subject string
 		n             message.Value
 	}{
-		{"yes", "order", message.Int(1)}, {"case", "Order", message.Int(1)}, {"value", "order", message.Int(2)},
-		{"type", "order", message.String("1")}, {"missing", "order", nil},
+		{"yes", "order", message.Int(1)},
+		{"case", "Order", message.Int(1)},
+		{"value", "order", message.Int(2)},
+		{"type", "order", message.String("1")},
+		{"missing", "order", nil},
 	} {
 		msg := says(m.text)
 		msg.Subject = &m.subject
