@@ -266,8 +266,8 @@ func (m *machine) stageSettle(t *rapid.T) {
 		return
 	}
 	wantEach(t, "stage a settlement", errs, nil)
-	x.staged = m.ref.tx
-	m.ref.tx.settles = append(m.ref.tx.settles, refStagedSettle{x, o})
+	x.staged, x.decision = m.ref.tx, len(m.ref.tx.settles)
+	m.ref.tx.settles = append(m.ref.tx.settles, refStagedSettle{x, o, x.decision})
 }
 
 // settleStaged: what a transaction has decided over nobody else can settle.

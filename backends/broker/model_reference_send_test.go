@@ -150,8 +150,9 @@ type refStagedSend struct {
 }
 
 type refStagedSettle struct {
-	x *refMessage
-	o Outcome
+	x        *refMessage
+	o        Outcome
+	decision int
 }
 
 const (
@@ -188,7 +189,9 @@ func (r *ref) commit() error {
 	if x.ended {
 		return ErrTransaction
 	}
-	lost := slices.ContainsFunc(x.settles, func(s refStagedSettle) bool { return s.x.staged != x }) // even if locked again
+	lost := slices.ContainsFunc(x.settles, func(s refStagedSettle) bool {
+		return s.x.staged != x || s.x.decision != s.decision // even if locked, and decided over, again
+	})
 	x.end()
 	if lost {
 		r.fact("transaction lost a lock")

@@ -40,6 +40,7 @@ type refMessage struct {
 	hops     int
 	source   string
 	staged   *refTransaction // has decided over it
+	decision int             // which of its decisions that was
 }
 
 func (x *refMessage) held() bool    { return !x.until.IsZero() }
