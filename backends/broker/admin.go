@@ -231,6 +231,9 @@ type remains struct{ from store.Key }
 // happen removes some of them, so that no command waits for all.
 func (r *remains) happen(t *tx) error {
 	const some, pause = 1000, 10 * time.Millisecond
+	if err := t.write(); err != nil { // what has left the entity just now is none of them
+		return err
+	}
 	view := t.e.store.Snapshot()
 	defer func() { _ = view.Close() }()
 	n := 0

@@ -20,8 +20,7 @@ func (d dueMessage) happen(t *tx) error {
 	q := d.q
 	st, m, err := t.waiting(q, d.seq)
 	if isDamage(err) {
-		delete(q.scheduled, d.seq)
-		q.damaged[d.seq] = struct{}{}
+		t.e.quarantine(q, d.seq, nil)
 		return nil
 	}
 	if err != nil {

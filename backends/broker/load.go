@@ -134,6 +134,8 @@ func (e *Engine) loadStates(states iter.Seq2[store.Message, error]) error {
 	for m, err := range states {
 		ent := e.byID[m.Queue]
 		switch {
+		case err != nil && !errors.Is(err, store.ErrCorrupt):
+			return err // which has no key
 		case ent == nil:
 			if !gone[m.Queue] {
 				gone[m.Queue] = true
@@ -141,11 +143,9 @@ func (e *Engine) loadStates(states iter.Seq2[store.Message, error]) error {
 			}
 		case m.Sub >= uint8(subs):
 			continue // nothing writes such a record
-		case errors.Is(err, store.ErrCorrupt):
+		case err != nil:
 			e.setAside(m.Key)
 			continue
-		case err != nil:
-			return err
 		default:
 			e.index(ent, m)
 		}

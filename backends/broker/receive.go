@@ -70,7 +70,7 @@ func (e *Engine) ReceiveDeferred(a Address, o ReceiveOptions, seqs ...int64) ([]
 		}
 		for _, n := range seqs {
 			if _, err := k.take(uint64(n)); err != nil {
-				return nil, err
+				return k, err
 			}
 		}
 		return k, nil
@@ -99,7 +99,7 @@ func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*tx, *queue)
 		return nil, false, err
 	}
 	k, err := take(t, q)
-	if err != nil {
+	if err != nil && (k == nil || k.count() == 0) { // else it shows again at the next call
 		if t.batch.Empty() {
 			t.end()
 			return nil, false, err
@@ -168,19 +168,19 @@ func (e *Engine) giveUp(a Address, s store.Message) error {
 }
 
 // quarantine sets a message aside that nobody holds and that cannot be read. st is its state,
-// nil if that is what cannot be read.
+// nil if that may be what cannot be read.
 func (e *Engine) quarantine(q *queue, seq uint64, st *store.State) {
 	if !q.has(seq) || q.locked[seq] != nil {
 		return
 	}
 	if st == nil {
-		for _, g := range q.groups { // it is not known of which
-			if g.ready.Contains(seq) {
-				st = &store.State{Session: &g.id}
+		stored, err := e.store.State(q.key(seq))
+		if st = &stored; err != nil {
+			for _, g := range q.groups { // it is not known of which
+				if g.ready.Contains(seq) || g.hidden.Contains(seq) {
+					st.Session = &g.id
+				}
 			}
-		}
-		if st == nil {
-			st = &store.State{}
 		}
 	}
 	e.leave(q, seq, st)

@@ -218,6 +218,8 @@ func checkMessage(m *message.Message) error {
 		return fmt.Errorf("%w: the message was read without its body; read it whole before sending it", ErrInvalid)
 	case m.SessionID != nil && len(*m.SessionID) > maxIDLength:
 		return fmt.Errorf("%w: the session id has %d bytes; %d are allowed", ErrInvalid, len(*m.SessionID), maxIDLength)
+	case m.ScheduledEnqueueTime != nil && m.ScheduledEnqueueTime.UTC().Year() > 9999: // the last that the services have
+		return fmt.Errorf("%w: a message can be scheduled until the end of the year 9999", ErrInvalid)
 	case m.TTL != nil && *m.TTL <= 0:
 		return fmt.Errorf("%w: a time to live of %v is over before it begins", ErrInvalid, *m.TTL)
 	}
