@@ -30,11 +30,11 @@ type ReceiveOptions struct {
 func (e *Engine) Receive(a Address, o ReceiveOptions) ([]*message.Message, error) {
 	var below uint64
 	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
+		if below == 0 { // before what expires can come back here by forwarding
+			below = q.of.next
+		}
 		if err := t.expireReady(q); err != nil {
 			return nil, err
-		}
-		if below == 0 {
-			below = q.of.next
 		}
 		k := &taker{t: t, q: q, o: o, below: below}
 		return k, k.free()
