@@ -156,6 +156,7 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	}
 	ent.modified = t.now
 	t.batch.PutEntity(ent.stored())
+	e.tell(ent)
 	if p.ForwardTo != old.ForwardTo {
 		e.timers.add(t.now, backlog{ent})
 	}
@@ -220,6 +221,7 @@ func (t *tx) erase(ent *entity) {
 		delete(e.byName, key)
 	}
 	delete(e.byID, ent.id)
+	e.tell(ent)
 	t.batch.DeleteEntity(ent.id)
 	e.timers.add(t.now, &remains{store.Key{Queue: ent.id}})
 }
@@ -269,10 +271,15 @@ func (e *Engine) watchIdle(ent *entity) {
 
 func (i idleEntity) happen(t *tx) error {
 	used := i.ent.accessed
+	watched := len(i.ent.watches) > 0
 	for _, sub := range i.ent.subscriptions { // their use is its use
 		if sub.accessed.After(used) {
 			used = sub.accessed
 		}
+		watched = watched || len(sub.watches) > 0
+	}
+	if watched {
+		used = t.now
 	}
 	if at := used.Add(i.ent.p.AutoDeleteOnIdle); at.After(t.now) {
 		i.ent.idle = t.e.timers.add(at, i)

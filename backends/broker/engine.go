@@ -51,6 +51,11 @@ type Engine struct {
 	tasks       []*task // move tasks, the oldest first
 	timers      timers
 
+	stirred   []*queue      // there may be something for those who wait
+	changed   []func()      // to be called when the lock is let go
+	runsUntil time.Time     // what Run waits for; zero: it does not run
+	earlier   chan struct{} // something is due earlier than that
+
 	sabotage string // a bug that a test of the tests asks for
 }
 
@@ -60,7 +65,7 @@ func Open(o Options) (*Engine, error) {
 		store: o.Store, clock: o.Now, newID: o.NewID, reserve: cmp.Or(o.Reserve, store.Reserve),
 		byName: map[string][]*entity{}, byID: map[uint32]*entity{}, refs: map[uint64]uint32{},
 		locks: map[message.UUID]*lock{}, sessions: map[message.UUID]*sessionLock{},
-		nextContent: 1, done: make(chan struct{}),
+		nextContent: 1, done: make(chan struct{}), earlier: make(chan struct{}, 1),
 	}
 	if e.clock == nil {
 		e.clock = time.Now
@@ -167,11 +172,11 @@ func (e *Engine) on(a Address) (*tx, *queue, error) {
 }
 
 // end lets go of the lock; nothing was gathered.
-func (t *tx) end() { t.e.mu.Unlock() }
+func (t *tx) end() { t.e.unlock() }
 
 // flush writes what is gathered without waiting for the sync, and lets go of the lock.
 func (t *tx) flush() error {
-	defer t.e.mu.Unlock()
+	defer t.e.unlock()
 	if t.batch.Empty() {
 		return nil
 	}
@@ -194,11 +199,11 @@ func (t *tx) apply() error {
 // commit writes what is gathered, lets go of the lock, and waits until it is durable.
 func (t *tx) commit() error {
 	if t.batch.Empty() {
-		t.e.mu.Unlock()
+		t.e.unlock()
 		return nil
 	}
 	wait, err := t.e.store.Apply(t.batch)
-	t.e.mu.Unlock()
+	t.e.unlock()
 	if err == nil {
 		err = wait()
 	}

@@ -45,6 +45,7 @@ type entity struct {
 	rules         []*rule   // of a subscription, in the order of their names
 	idle          *timer    // deletes it unless it is used
 	sightings     int       // ids noted since old ones were forgotten
+	watches       map[*watch]struct{}
 }
 
 func newEntity(id uint32, name string, kind Kind, p Properties, next uint64) *entity {

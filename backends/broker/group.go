@@ -71,6 +71,7 @@ func (q *queue) served(g *group) {
 func (q *queue) turnOf(g *group) {
 	switch open := q.open(g); {
 	case open && g.turn == 0:
+		q.stir()
 		q.turn++
 		g.turn = q.turn
 		q.turns.Set(g.turn, g)

@@ -3,7 +3,9 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tidwall/btree"
 )
@@ -72,6 +74,56 @@ func (e *Engine) there(a Address, o PurgeOptions) ([]uint64, error) {
 	}
 	slices.Sort(seqs)
 	return seqs, t.commit()
+}
+
+// DeleteBatchOptions say which messages a batch delete takes.
+type DeleteBatchOptions struct {
+	Max     int       // messages, at least 1
+	Before  time.Time // only those enqueued before it; zero: all
+	Session *string   // only those of this session
+}
+
+// DeleteBatch removes active messages that nobody holds, those with the lowest numbers first,
+// in one commit, and returns how many when that is durable. It ends at the first that is not
+// old enough, since numbers rise as time does. Source:
+// https://learn.microsoft.com/azure/service-bus-messaging/batch-delete
+func (e *Engine) DeleteBatch(a Address, o DeleteBatchOptions) (int, error) {
+	t, q, err := e.on(a)
+	if err != nil {
+		return 0, err
+	}
+	if !q.of.receives() {
+		t.end()
+		return 0, fmt.Errorf("%w: %s is %s", ErrDisabled, q.of.name, q.of.p.Status)
+	}
+	ready := &q.ready
+	if o.Session != nil {
+		g := q.groups[*o.Session]
+		if g == nil {
+			t.end()
+			return 0, nil
+		}
+		ready = &g.ready
+	}
+	var seqs []uint64
+	ready.Scan(func(seq uint64) bool {
+		seqs = append(seqs, seq)
+		return len(seqs) < o.Max
+	})
+	removed := 0
+	for _, seq := range seqs {
+		st, err := t.state(q.key(seq))
+		if err != nil {
+			return removed, errors.Join(unavailable(err), t.commit())
+		}
+		if !o.Before.IsZero() && !st.Enqueued.Before(o.Before) {
+			break
+		}
+		e.leave(q, seq, &st)
+		t.settle(q, seq, &st, Outcome{Action: Complete})
+		removed++
+	}
+	return removed, t.commit()
 }
 
 // unlockAll ends the locks of messages and counts nothing.

@@ -28,6 +28,10 @@ type queue struct {
 
 	expiring btree.BTreeG[expiry] // what time removes, the earliest first
 	sweeper  *timer               // of a queue with a retention: when the first expires
+
+	waiters []*Waiter // the longest waiting first
+	engine  *Engine   // of the waiters
+	stirred bool      // there may be something for them
 }
 
 func newQueue(of *entity, sub Sub) *queue {
@@ -100,6 +104,7 @@ func (e *Engine) enter(q *queue, seq uint64, st *store.State) {
 		}
 	default:
 		q.ready.Insert(seq)
+		q.stir()
 		if g := q.group(st); g != nil {
 			g.ready.Insert(seq)
 			q.turnOf(g)

@@ -110,6 +110,35 @@ func (e *Engine) SettleBySequence(a Address, o Outcome, seqs ...int64) (errs []e
 	return errs, t.commit()
 }
 
+// CancelScheduled removes messages that wait for their time, all or none, and returns when that
+// is durable. The error is [ErrNoMessage] if one of them does not wait any more.
+func (e *Engine) CancelScheduled(a Address, seqs ...int64) error {
+	t, q, err := e.on(a)
+	if err != nil {
+		return err
+	}
+	for _, n := range seqs {
+		if q.scheduled[uint64(n)] == nil {
+			t.end()
+			return fmt.Errorf("%w: %d is not scheduled", ErrNoMessage, n)
+		}
+	}
+	states := map[uint64]store.State{} // also those that are named twice
+	for _, n := range seqs {
+		st, err := t.state(q.key(uint64(n)))
+		if err != nil {
+			t.end()
+			return unavailable(err)
+		}
+		states[uint64(n)] = st
+	}
+	for seq, st := range states {
+		e.leave(q, seq, &st)
+		t.settle(q, seq, &st, Outcome{Action: Complete})
+	}
+	return t.commit()
+}
+
 // unheld returns the state of a message that is there and that nobody holds.
 func (t *tx) unheld(q *queue, seq uint64) (store.State, error) {
 	if q.locked[seq] != nil {
