@@ -74,6 +74,18 @@ var layers = []layer{
 		[]string{"backends/message", "backends/broker/store", "backends/sqlfilter"},
 		"the engine is a state machine that knows neither who drives it nor a wire",
 	},
+	{
+		"backends/broker/amqpd",
+		[]string{"backends/amqp", "backends/broker", "backends/message", "backends/broker/sas", "backends/sqlfilter"},
+		"the AMQP server puts the engine on the wire, and knows no driver and no HTTP",
+	},
+	{
+		"backends/broker/atomd",
+		[]string{"backends/broker", "backends/message", "backends/broker/sas", "backends/sqlfilter"},
+		"the management server puts the engine on HTTP, and knows no AMQP",
+	},
+	{"backends/broker/sas", nil, "keys and signatures know neither who asks nor over which wire"},
+	{"backends/broker/port", nil, "a port hands on connections and knows not what is said over them"},
 	{"backends/broker/store", []string{"backends/message"}, "the store keeps messages and knows no queue's rules"},
 	{"backends/broker/store/storetest", nil, "a disk that fails knows nothing of what is written on it"},
 }

@@ -301,6 +301,9 @@ func (d *decoder) descriptor() (uint64, error) {
 		if code, ok := codeOfName(string(v)); ok {
 			return code, nil
 		}
+		if code, ok := codeOfSection(string(v)); ok {
+			return code, nil
+		}
 	}
 	return 0, malformed("unknown descriptor %s", message.FormatValue(v))
 }

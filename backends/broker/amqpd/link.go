@@ -1,0 +1,176 @@
+package amqpd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"dlq/backends/amqp"
+	"dlq/backends/broker"
+	"dlq/backends/broker/sas"
+	"dlq/backends/message"
+)
+
+// end is what both kinds of links have in common.
+type end struct {
+	s       *session
+	name    string
+	handle  uint32
+	node    node
+	addr    broker.Address
+	right   sas.Rights // what the peer needs for it
+	refused bool       // a detach was sent: nothing may follow
+	left    bool
+	count   uint32 // deliveries so far
+	credit  uint32 // deliveries that may come or be sent
+	reply   string // an outlet's target address, by which replies find it
+	changed func() // ends the watching of the entity; nil: it is not watched
+}
+
+func (e *end) common() *end { return e }
+
+// detach ends the link for a reason.
+func (e *end) detach(why failure) {
+	if e.refused {
+		return
+	}
+	e.refused = true
+	e.s.send(&amqp.Detach{Handle: e.handle, Closed: true, Error: why.amqpError()}, nil)
+	if l := e.s.links[e.handle]; l != nil && l.common() == e {
+		after := l.leave()
+		e.s.c.begin(func() {
+			for _, f := range after {
+				f()
+			}
+		})
+	}
+}
+
+// onAttach attaches a link, or refuses it.
+func (s *session) onAttach(a *amqp.Attach) {
+	switch {
+	case s.links[a.Handle] != nil:
+		s.end("amqp:session:handle-in-use", fmt.Sprintf("handle %d is in use", a.Handle))
+		return
+	case a.Handle > handleMax:
+		_, _ = s.c.failLocked("amqp:connection:framing-error", fmt.Sprintf("handle %d is above handle-max", a.Handle))
+		return
+	}
+	e := end{s: s, name: a.Name, handle: a.Handle}
+	if len(s.links) >= s.c.srv.limits.Links {
+		s.refuse(a, &intake{end: e}, failure{condition: "amqp:resource-limit-exceeded", text: "too many links in one session"})
+		return
+	}
+	if a.Role == amqp.RoleSender {
+		s.attachIntake(a, e)
+	} else {
+		s.attachOutlet(a, e)
+	}
+}
+
+// refuse answers an attach and detaches at once (part 2, 2.6.3).
+func (s *session) refuse(a *amqp.Attach, l link, why failure) {
+	s.send(&amqp.Attach{
+		Name: a.Name, Handle: a.Handle, Role: !a.Role, SenderMode: a.SenderMode, ReceiverMode: a.ReceiverMode,
+		InitialDeliveryCount: initialCount(a), MaxMessageSize: amqp.Some[uint64](0),
+	}, nil)
+	s.links[a.Handle] = l
+	l.common().detach(why)
+}
+
+// initialCount is the delivery count that an end that sends begins with.
+func initialCount(a *amqp.Attach) (o amqp.Optional[uint32]) {
+	if a.Role == amqp.RoleReceiver {
+		o = amqp.Some[uint32](0)
+	}
+	return o
+}
+
+// echo is the answer to an attach that is granted: what was asked for, from our side.
+func echo(a *amqp.Attach) *amqp.Attach {
+	return &amqp.Attach{
+		Name: a.Name, Handle: a.Handle, Role: !a.Role, SenderMode: a.SenderMode, ReceiverMode: a.ReceiverMode,
+		Source: a.Source, Target: a.Target, Coordinator: a.Coordinator, InitialDeliveryCount: initialCount(a),
+		MaxMessageSize: amqp.Some[uint64](0), Properties: a.Properties,
+	}
+}
+
+// entity returns the description of the entity at an address, which is made if the server
+// does that.
+func (s *Server) entity(a broker.Address) (broker.Info, error) {
+	info, err := s.engine.Entity(a.Name)
+	if errors.Is(err, broker.ErrNoEntity) && s.createOnAttach && a.Sub == broker.Main {
+		err = s.engine.Create(a.Name, broker.Queue, broker.Defaults(broker.Queue, broker.ServiceBus))
+		if err == nil || errors.Is(err, broker.ErrExists) {
+			info, err = s.engine.Entity(a.Name)
+		}
+	}
+	if err == nil && info.Kind != broker.Topic {
+		err = s.engine.Exists(a)
+	}
+	if err == nil && info.Kind == broker.Topic && a.Sub != broker.Main {
+		err = broker.ErrNoEntity
+	}
+	return info, err
+}
+
+// watch has the link end when its entity changes or goes: a peer attaches again then, and
+// sees what is new. Source:
+// https://learn.microsoft.com/azure/service-bus-messaging/service-bus-messaging-exceptions
+func (e *end) watch(info broker.Info) {
+	e.changed = e.s.c.srv.engine.OnChange(info.Name, func() {
+		go e.entityChanged()
+	})
+}
+
+func (e *end) entityChanged() {
+	c := e.s.c
+	why := c.srv.changed(e.addr, e.name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.detach(why)
+	c.flushLocked()
+}
+
+// changed says why a link cannot go on after its entity has changed.
+func (s *Server) changed(a broker.Address, link string) failure {
+	info, err := s.engine.Entity(a.Name)
+	if err == nil && (info.Status == broker.Disabled || info.Status == broker.ReceiveDisabled) {
+		err = broker.ErrDisabled
+	}
+	if err != nil {
+		return s.failed(err, path(a))
+	}
+	f := s.failed(errDetached, path(a))
+	f.condition = "amqp:link:detach-forced"
+	f.text = s.suffixed("The link '"+link+"' is force detached by the broker because the entity was changed. Attach again.", path(a))
+	return f
+}
+
+var errDetached = errors.New("the entity was changed")
+
+// leaveEnd marks the link as left and returns what is to be done without the lock.
+func (e *end) leaveEnd() (after []func(), first bool) {
+	if e.left {
+		return nil, false
+	}
+	e.left = true
+	if e.changed != nil {
+		after = append(after, e.changed)
+	}
+	return after, true
+}
+
+// timeout returns how long a peer wants to wait for the answer to an attach.
+func timeout(properties message.Map) time.Duration {
+	const usual = 60 * time.Second
+	v, ok := properties.Get("com.microsoft:timeout")
+	if !ok {
+		return usual
+	}
+	ms, ok := message.Integer(v)
+	if !ok || ms <= 0 || ms > int64(time.Hour/time.Millisecond) {
+		return usual
+	}
+	return time.Duration(ms) * time.Millisecond
+}

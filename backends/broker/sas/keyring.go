@@ -1,0 +1,109 @@
+package sas
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Key is an authorization rule: a name, its two keys, of which either is good, and what they
+// entitle to.
+type Key struct {
+	Name               string
+	Primary, Secondary Secret
+	Rights             Rights
+	Entity             string // a queue, a topic or all below a path; "" is the namespace
+}
+
+// Keyring holds the keys of a namespace. Use [NewKeyring]. Its methods may be called at the same
+// time.
+type Keyring struct {
+	mu     sync.RWMutex
+	keys   []Key
+	lookup func(entity, name string) (Key, bool)
+}
+
+// NewKeyring makes a keyring of the keys of the namespace, and of entities if they are fixed.
+func NewKeyring(keys ...Key) *Keyring {
+	return &Keyring{keys: slices.Clone(keys)}
+}
+
+// Add adds a key.
+func (k *Keyring) Add(key Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.keys = append(k.keys, key)
+}
+
+// Keys returns the keys that the keyring holds itself.
+func (k *Keyring) Keys() []Key {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return slices.Clone(k.keys)
+}
+
+// SetLookup makes the keyring ask also for the authorization rules of entities. Lookup gets a
+// path in lower case as [Resource] makes it, which need not be an entity: for a token for
+// "topic/subscriptions/s" it is asked for that, for "topic/subscriptions" and for "topic". It may
+// be called from several goroutines. What it finds counts for that entity, whatever Key.Entity
+// says.
+func (k *Keyring) SetLookup(lookup func(entity, name string) (Key, bool)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lookup = lookup
+}
+
+// Verify tells what a shared access signature entitles to. A key of an entity is good for that
+// entity and below, also if the token's resource is wider; a key of the namespace is good for
+// what the token names.
+//
+// The errors are [ErrMalformed], [ErrUnknownKey], [ErrSignature] and, for a token that is genuine
+// otherwise, [ErrExpired].
+func (k *Keyring) Verify(tokenText string, now time.Time) (Claim, error) {
+	t, err := parse(tokenText)
+	if err != nil {
+		return Claim{}, err
+	}
+	return t.claim(k.named(t.keyName, t.resource), now)
+}
+
+// Plain tells what the name and the value of a key entitle to, as SASL PLAIN sends them. The
+// errors are [ErrUnknownKey] and [ErrSignature].
+func (k *Keyring) Plain(user, password string) (Claim, error) {
+	keys := k.named(user, "")
+	if len(keys) == 0 {
+		return Claim{}, ErrUnknownKey
+	}
+	for _, key := range keys {
+		primary, secondary := key.Primary.Matches(password), key.Secondary.Matches(password)
+		if primary || secondary {
+			return Claim{KeyName: key.Name, Resource: normalPath(key.Entity), Rights: key.Rights}, nil
+		}
+	}
+	return Claim{}, ErrSignature
+}
+
+// named returns the keys of a name that have to do with a resource: those of the namespace, of
+// entities above it and of entities below it.
+func (k *Keyring) named(name, resource string) []Key {
+	k.mu.RLock()
+	lookup := k.lookup
+	var found []Key
+	for _, key := range k.keys {
+		entity := normalPath(key.Entity)
+		if key.Name == name && (covers(entity, resource) || covers(resource, entity)) {
+			found = append(found, key)
+		}
+	}
+	k.mu.RUnlock()
+
+	// Without the lock: lookup is others' code.
+	for path := resource; lookup != nil && path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
+		if key, ok := lookup(path, name); ok {
+			key.Name, key.Entity = name, path
+			found = append(found, key)
+		}
+	}
+	return found
+}
