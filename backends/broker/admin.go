@@ -311,6 +311,28 @@ func (e *Engine) AddRule(subscription string, r Rule) error {
 	return t.commit()
 }
 
+// ReplaceRule puts a rule in the place of the one of its name, which keeps its time of
+// creation, and returns when that is durable. The error is [ErrNoEntity] if there is none.
+func (e *Engine) ReplaceRule(subscription string, r Rule) error {
+	compiled, err := compileRule(r)
+	if err != nil {
+		return err
+	}
+	t, ent, err := e.onSubscription(subscription)
+	if err != nil {
+		return err
+	}
+	at, there := ent.ruleNamed(r.Name)
+	if !there {
+		t.end()
+		return fmt.Errorf("%w: rule %s of %s", ErrNoEntity, r.Name, ent.name)
+	}
+	compiled.Name, compiled.Created = ent.rules[at].Name, ent.rules[at].Created
+	ent.rules[at] = compiled
+	t.batch.PutRule(compiled.stored(ent.id))
+	return t.commit()
+}
+
 // RemoveRule removes a rule from a subscription and returns when that is durable.
 func (e *Engine) RemoveRule(subscription, name string) error {
 	t, ent, err := e.onSubscription(subscription)

@@ -472,3 +472,21 @@ func TestRoute(t *testing.T) {
 	_, err = b.e.Route(at("q"), says("m"))
 	b.want(err, ErrDuplicate)
 }
+
+func TestReplaceRule(t *testing.T) {
+	b := newBench(t)
+	b.make("news", Topic, nil)
+	b.make("news/Subscriptions/all", Subscription, nil)
+	b.want(b.e.ReplaceRule("news/Subscriptions/all", Rule{Name: "none"}), ErrNoEntity)
+	b.want(b.e.ReplaceRule("news/Subscriptions/all", Rule{Name: DefaultRule, Filter: Filter{Kind: SQLFilter, SQL: "("}}), ErrInvalid)
+	b.ok(nil, b.e.ReplaceRule("news/Subscriptions/all", Rule{Name: "$DEFAULT", Filter: Filter{Kind: FalseFilter}}))
+	b.post("news", &message.Message{ID: message.String("m")})
+	b.restart()
+	rules, err := b.e.Rules("news/Subscriptions/all")
+	if err != nil || len(rules) != 1 || rules[0].Name != DefaultRule || rules[0].Filter.Kind != FalseFilter || rules[0].Created.IsZero() {
+		t.Errorf("the rules are %+v (%v)", rules, err)
+	}
+	if n := len(b.peek(Address{Name: "news/Subscriptions/all"})); n != 0 {
+		t.Errorf("%d messages came through a rule that lets none through", n)
+	}
+}

@@ -1,0 +1,248 @@
+package atomd
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"dlq/backends/broker"
+	"dlq/backends/broker/sas"
+)
+
+// Options configure the management API.
+type Options struct {
+	Engine    *broker.Engine
+	Gate      *sas.Gate // nil: everybody may do everything
+	Namespace string    // "": dlq
+	SKU       string    // Basic, Standard or Premium; "": Standard
+	Now       func() time.Time
+	Tier      Tier // nil: no limits but the engine's
+	// Fault is asked before each request: an error takes its place. nil: none.
+	Fault func(entity string) (status int, after time.Duration)
+}
+
+// Tier is what the namespace allows.
+type Tier interface {
+	Defaults(kind broker.Kind) broker.Properties
+	Check(kind broker.Kind, p *broker.Properties) error          // wraps broker.ErrInvalid
+	Room(kind broker.Kind, name string, all []broker.Info) error // for one more
+}
+
+// server is the handler.
+type server struct {
+	Options
+}
+
+// New returns the handler of all paths.
+func New(o Options) http.Handler {
+	s := &server{o}
+	if s.Namespace == "" {
+		s.Namespace = "dlq"
+	}
+	if s.SKU == "" {
+		s.SKU = "Standard"
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	return s
+}
+
+// call is one request.
+type call struct {
+	s    *server
+	w    http.ResponseWriter
+	r    *http.Request
+	base string // scheme and host as the client knows them
+	api  string // api-version
+}
+
+// ServeHTTP answers one request. Paths compare without case.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	c := &call{s: s, w: w, r: r, base: scheme + "://" + r.Host, api: r.URL.Query().Get("api-version")}
+	segments := segmentsOf(r.URL)
+	if len(segments) == 1 && strings.EqualFold(segments[0], "health") {
+		c.health()
+		return
+	}
+	if err := c.fault(segments); err != nil {
+		c.fail(err)
+		return
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		c.fail(problem{http.StatusUnsupportedMediaType, "A body with a Content-Encoding is not taken here; send it as it is."})
+		return
+	}
+	if err := c.route(segments); err != nil {
+		c.fail(err)
+	}
+}
+
+// segmentsOf splits a path, which may have empty segments and an encoded slash inside a
+// name.
+func segmentsOf(u *url.URL) []string {
+	var segments []string
+	for _, s := range strings.Split(u.Path, "/") {
+		if s != "" {
+			segments = append(segments, s)
+		}
+	}
+	return segments
+}
+
+func (c *call) fault(segments []string) error {
+	if c.s.Fault == nil {
+		return nil
+	}
+	status, after := c.s.Fault(strings.Join(segments, "/"))
+	if after > 0 {
+		timer := time.NewTimer(after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.r.Context().Done():
+		}
+	}
+	if status == 0 {
+		return nil
+	}
+	return problem{status, "The fault option asked for this answer. Try again."}
+}
+
+// route finds out what a path names.
+func (c *call) route(segments []string) error {
+	n := len(segments)
+	last := func(i int) string { // the i-th from the end, in lower case
+		if i > n {
+			return ""
+		}
+		return strings.ToLower(segments[n-i])
+	}
+	name := func(from, to int) string { return strings.Join(segments[from:to], "/") }
+	switch {
+	case n == 1 && last(1) == "$namespaceinfo":
+		return c.namespaceInfo()
+	case n == 2 && last(2) == "$resources" && (last(1) == "queues" || last(1) == "topics"):
+		kind := broker.Queue
+		if last(1) == "topics" {
+			kind = broker.Topic
+		}
+		return c.list(kind)
+	case n >= 2 && last(1) == "subscriptions":
+		return c.listSubscriptions(name(0, n-1))
+	case n >= 4 && last(1) == "rules" && last(3) == "subscriptions":
+		return c.listRules(subscriptionName(name(0, n-3), segments[n-2]))
+	case n >= 5 && last(2) == "rules" && last(4) == "subscriptions":
+		return c.rule(subscriptionName(name(0, n-4), segments[n-3]), segments[n-1])
+	case n >= 3 && last(2) == "subscriptions":
+		return c.entity(broker.Subscription, subscriptionName(name(0, n-2), segments[n-1]))
+	case n >= 1 && !strings.HasPrefix(segments[0], "$"):
+		return c.entity("", name(0, n))
+	}
+	return problem{http.StatusNotFound, "There is nothing at this path."}
+}
+
+func subscriptionName(topic, name string) string { return topic + "/Subscriptions/" + name }
+
+func (c *call) health() {
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = c.w.Write([]byte("healthy\n")) // a client that has gone reads nothing
+}
+
+// problem is an answer that says what is wrong.
+type problem struct {
+	status int
+	detail string
+}
+
+func (p problem) Error() string { return p.detail }
+
+// problemOf says what a client is told about an error.
+func problemOf(err error) problem {
+	var p problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, broker.ErrNoEntity):
+		return problem{http.StatusNotFound, "SubCode=40400. Not Found. The requested resource does not exist: " + err.Error() + "."}
+	case errors.Is(err, broker.ErrExists):
+		return problem{http.StatusConflict, "SubCode=40900. Conflict. You're requesting an operation that isn't allowed in the resource's current state. To know more visit https://aka.ms/sbResourceMgrExceptions."}
+	case errors.Is(err, broker.ErrInvalid), errors.Is(err, broker.ErrUnsupported):
+		return problem{http.StatusBadRequest, "SubCode=40000. Bad Request. " + err.Error() + "."}
+	case errors.Is(err, broker.ErrQuota):
+		return problem{http.StatusForbidden, "SubCode=40300. " + err.Error() + "."}
+	case errors.Is(err, broker.ErrFull):
+		return problem{http.StatusInsufficientStorage, "SubCode=50700. " + err.Error() + "."}
+	case errors.Is(err, broker.ErrUnavailable):
+		return problem{http.StatusServiceUnavailable, "SubCode=50300. " + err.Error() + "."}
+	}
+	return problem{http.StatusInternalServerError, "SubCode=50000. " + err.Error() + "."}
+}
+
+// fail answers with an error.
+func (c *call) fail(err error) {
+	p := problemOf(err)
+	detail := fmt.Sprintf("%s TrackingId:%s_G0, SystemTracker:%s:%s, Timestamp:%s", p.detail, trackingID(), c.s.Namespace,
+		strings.Trim(c.r.URL.Path, "/"), c.s.Now().UTC().Format(time.DateOnly+"T"+time.TimeOnly))
+	w := newWriter()
+	w.open("Error")
+	w.text("Code", fmt.Sprint(p.status))
+	w.text("Detail", detail)
+	w.close("Error")
+	c.w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+	if p.status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", "SharedAccessSignature")
+	}
+	c.w.WriteHeader(p.status)
+	_, _ = c.w.Write(w.bytes())
+}
+
+// answer sends an entry or a feed.
+func (c *call) answer(status int, kind string, w *writer) {
+	c.w.Header().Set("Content-Type", "application/atom+xml;type="+kind+";charset=utf-8")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(w.bytes())
+}
+
+// claims returns the claim that a request brings. The header of another entity to forward to
+// is accepted with it.
+func (c *call) claim() (sas.Claim, error) {
+	header := c.r.Header.Get("Authorization")
+	if header == "" {
+		return sas.Claim{}, problem{http.StatusUnauthorized, "MissingToken: The authorization header was not found."}
+	}
+	kind := "servicebus.windows.net:sastoken"
+	if _, token, ok := strings.Cut(header, " "); ok && strings.EqualFold(header[:len(header)-len(token)-1], "bearer") {
+		kind, header = "jwt", token
+	}
+	claim, err := c.s.Gate.Token(kind, header)
+	var expired *sas.ExpiredError
+	switch {
+	case errors.As(err, &expired):
+		return claim, problem{http.StatusUnauthorized, fmt.Sprintf("ExpiredToken: The token is expired. Expiration time: %s, Current time: %s.",
+			expired.Expires.UTC().Format(time.RFC1123), expired.Now.UTC().Format(time.RFC1123))}
+	case err != nil:
+		return claim, problem{http.StatusUnauthorized, "InvalidSignature: The token has an invalid signature: " + err.Error() + "."}
+	}
+	return claim, nil
+}
+
+// allowed reports whether the request may manage an entity; "" is the namespace. The error
+// is for a token that is none.
+func (c *call) allowed(entity string) (bool, error) {
+	if c.s.Gate == nil || c.s.Gate.Mode == sas.Any {
+		return true, nil
+	}
+	claim, err := c.claim()
+	if err != nil {
+		return false, err
+	}
+	return claim.Allows(entity, sas.Manage), nil
+}
