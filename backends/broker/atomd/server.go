@@ -218,9 +218,12 @@ func (c *call) claim() (sas.Claim, error) {
 	if header == "" {
 		return sas.Claim{}, problem{http.StatusUnauthorized, "MissingToken: The authorization header was not found."}
 	}
-	kind := "servicebus.windows.net:sastoken"
-	if _, token, ok := strings.Cut(header, " "); ok && strings.EqualFold(header[:len(header)-len(token)-1], "bearer") {
-		kind, header = "jwt", token
+	kind := sas.KindSAS
+	if scheme, rest, _ := strings.Cut(header, " "); !strings.EqualFold(scheme, "SharedAccessSignature") {
+		kind = sas.KindJWT // the Azure SDK for Go sends it without a scheme
+		if strings.EqualFold(scheme, "Bearer") {
+			header = rest
+		}
 	}
 	claim, err := c.s.Gate.Token(kind, header)
 	var expired *sas.ExpiredError
