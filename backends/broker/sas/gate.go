@@ -66,27 +66,25 @@ func (g *Gate) Open() bool { return g.Mode == Any }
 //
 // The errors are those of [Keyring.Verify] and [ErrBearer].
 func (g *Gate) Token(kind, text string) (Claim, error) {
-	now := time.Now
+	now := time.Now()
 	if g.Now != nil {
-		now = g.Now
-	}
-	bearer, isBearer := text, true
-	if kind == "" {
-		bearer, isBearer = cutBearer(text)
+		now = g.Now()
 	}
 	switch {
 	case g.Mode == Any:
 		return Claim{Rights: Manage}, nil
 	case kind == KindSAS || strings.HasPrefix(text, scheme):
-		return g.signature(text, now())
-	case !isBearer || kind != "" && !slices.Contains([]string{KindJWT, KindAMQPJWT, KindAMQPSWT}, kind),
-		bearer == "", len(bearer) > maxToken:
+		return g.signature(text, now)
+	}
+	bearer, ok := bearerToken(kind, text)
+	switch {
+	case !ok:
 		return Claim{}, ErrMalformed
 	case !g.lenient():
 		return Claim{}, ErrBearer
 	}
 	c := Claim{Rights: Manage, Expires: bearerExpiry(bearer)}
-	if now := now(); !c.Expires.IsZero() && !now.Before(c.Expires) {
+	if !c.Expires.IsZero() && !now.Before(c.Expires) {
 		return Claim{}, &ExpiredError{Expires: c.Expires, Now: now}
 	}
 	return c, nil
@@ -129,10 +127,17 @@ func (g *Gate) development(name string) (Key, bool) {
 	return Key{Name: name, Primary: NewSecret(DevelopmentKey), Rights: Manage}, known && g.lenient()
 }
 
-// cutBearer takes the token out of an Authorization header. The scheme compares without case.
-func cutBearer(header string) (string, bool) {
-	name, bearer, ok := strings.Cut(header, " ")
-	return bearer, ok && strings.EqualFold(name, "Bearer")
+// bearerToken takes the token out of an Authorization header, whose scheme compares without
+// case; a token of a kind is one already.
+func bearerToken(kind, text string) (string, bool) {
+	switch kind {
+	case "":
+		name, bearer, _ := strings.Cut(text, " ")
+		return bearer, strings.EqualFold(name, "Bearer") && bearer != "" && len(bearer) <= maxToken
+	case KindJWT, KindAMQPJWT, KindAMQPSWT:
+		return text, text != "" && len(text) <= maxToken
+	}
+	return "", false
 }
 
 // bearerExpiry reads the time from the claims of a JWT; zero if it is none or has none.

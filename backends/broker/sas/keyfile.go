@@ -94,7 +94,7 @@ func save(path string, keys []Key) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // gone after the rename, and a leftover otherwise
+	defer os.Remove(f.Name()) // there only if something failed
 	_, err = f.Write(append(b, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {

@@ -44,10 +44,11 @@ func (k *Keyring) Keys() []Key {
 }
 
 // SetLookup makes the keyring ask also for the authorization rules of entities. Lookup gets a
-// path in lower case as [Resource] makes it, which need not be an entity: for a token for
-// "topic/subscriptions/s" it is asked for that, for "topic/subscriptions" and for "topic". It may
-// be called from several goroutines. What it finds counts for that entity, whatever Key.Entity
-// says.
+// path in lower case as [Resource] makes it, which need not be an entity, and the name of a rule:
+// for a token for "topic/subscriptions/s" it is asked for that, for "topic/subscriptions", for
+// "topic" and at last for "", the namespace. A key that it finds counts for the path it was asked
+// for; for the namespace, it counts for its Key.Entity, or not at all if it has none. Lookup may
+// be called from several goroutines.
 func (k *Keyring) SetLookup(lookup func(entity, name string) (Key, bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,21 +89,31 @@ func (k *Keyring) Plain(user, password string) (Claim, error) {
 // entities above it and of entities below it.
 func (k *Keyring) named(name, resource string) []Key {
 	k.mu.RLock()
-	lookup := k.lookup
+	keys, lookup := k.keys, k.lookup // Add appends: what is there stays as it is
+	k.mu.RUnlock()
+
 	var found []Key
-	for _, key := range k.keys {
-		entity := normalPath(key.Entity)
-		if key.Name == name && (covers(entity, resource) || covers(resource, entity)) {
+	take := func(key Key) {
+		if entity := normalPath(key.Entity); covers(entity, resource) || covers(resource, entity) {
 			found = append(found, key)
 		}
 	}
-	k.mu.RUnlock()
-
-	// Without the lock: lookup is others' code.
-	for path := resource; lookup != nil && path != ""; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
-		if key, ok := lookup(path, name); ok {
-			key.Name, key.Entity = name, path
-			found = append(found, key)
+	for _, key := range keys {
+		if key.Name == name {
+			take(key)
+		}
+	}
+	for path := resource; lookup != nil; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
+		key, ok := lookup(path, name)
+		key.Name = name
+		if path != "" {
+			key.Entity = path
+		}
+		if ok && key.Entity != "" {
+			take(key)
+		}
+		if path == "" {
+			break
 		}
 	}
 	return found

@@ -19,6 +19,10 @@ const (
 	// maxToken is far above what clients send: a signature has some 300 bytes, a bearer token
 	// a few thousand.
 	maxToken = 32 << 10
+	// maxResource is above what a path can have: 260 characters of a topic, 50 of a subscription,
+	// a host and a query. It bounds how often keys are looked up for a token of which nothing is
+	// known to be true yet.
+	maxResource = 1 << 10
 	// maxExpiryDigits keeps se within what a time and its texts can hold.
 	maxExpiryDigits = 11
 )
@@ -67,33 +71,29 @@ type token struct {
 
 // parse takes a token apart. Everything in it has to be known, and there once, so that what is
 // not signed carries no meaning.
-func parse(s string) (token, error) {
-	rest, ok := strings.CutPrefix(s, scheme)
-	if !ok || len(s) > maxToken {
+func parse(text string) (token, error) {
+	rest, ok := strings.CutPrefix(text, scheme)
+	if !ok || len(text) > maxToken {
 		return token{}, ErrMalformed
 	}
-	var raw, decoded [4]string // sr, sig, se, skn
+	fields := make(map[string]string, 4)
 	for pair := range strings.SplitSeq(rest, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		i := map[string]int{"sr": 1, "sig": 2, "se": 3, "skn": 4}[name] - 1
-		if i < 0 || value == "" || raw[i] != "" {
+		if _, twice := fields[name]; twice || value == "" || len(fields) == 4 {
 			return token{}, ErrMalformed
 		}
-		var err error
-		if raw[i], decoded[i], err = value, "", nil; err == nil {
-			decoded[i], err = url.QueryUnescape(value)
-		}
-		if err != nil {
-			return token{}, ErrMalformed
-		}
+		fields[name] = value
 	}
-	expires, ok := parseExpiry(raw[2])
-	if !ok || raw[0] == "" || raw[1] == "" || raw[3] == "" {
+	resource, err1 := url.QueryUnescape(fields["sr"])
+	signature, err2 := url.QueryUnescape(fields["sig"])
+	keyName, err3 := url.QueryUnescape(fields["skn"])
+	expires, ok := parseExpiry(fields["se"])
+	if errors.Join(err1, err2, err3) != nil || resource == "" || len(resource) > maxResource || signature == "" || keyName == "" || !ok {
 		return token{}, ErrMalformed
 	}
 	return token{
-		signed: raw[0] + "\n" + raw[2], signature: decoded[1], keyName: decoded[3],
-		resource: Resource(decoded[0]), expires: expires,
+		signed: fields["sr"] + "\n" + fields["se"], signature: signature, keyName: keyName,
+		resource: Resource(resource), expires: expires,
 	}, nil
 }
 
