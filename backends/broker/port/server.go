@@ -149,7 +149,7 @@ func (s *Server) admit(raw net.Conn) {
 	}
 	s.conns[c] = struct{}{}
 	place := s.lobby.enter(c, s.limits)
-	s.running.Go(func() { s.serve(c, place) })
+	s.running.Go(func() { s.receive(c, place) })
 }
 
 // forget is told when a connection is closed.
@@ -159,25 +159,29 @@ func (s *Server) forget(c *conn) {
 	delete(s.conns, c)
 }
 
-// serve finds out what a connection speaks, and has it served.
-func (s *Server) serve(c *conn, place *list.Element) {
+// receive finds out what a connection speaks, and has it served or closes it.
+func (s *Server) receive(c *conn, place *list.Element) {
 	spoken, is, err := s.identify(c)
 	s.mu.Lock()
 	stays := s.lobby.leave(place)
 	s.mu.Unlock()
-	if err == nil && stays {
-		err = spoken.SetDeadline(time.Time{})
-	}
-	switch {
-	case err != nil || !stays:
-	case is == amqpProtocol && s.AMQP != nil:
-		s.AMQP(spoken)
-	case is == httpProtocol:
-		if s.inbox.put(spoken) {
-			return // http closes it
+	if stays && err == nil && spoken.SetDeadline(time.Time{}) == nil {
+		switch {
+		case is == amqpProtocol && s.AMQP != nil:
+			s.running.Go(func() { s.serveAMQP(spoken) })
+			return
+		case is == httpProtocol && s.inbox.put(spoken):
+			return
 		}
 	}
-	spoken.Close() // whoever served it is done
+	spoken.Close()
+}
+
+// serveAMQP runs the handler. It does so in a goroutine of its own: a TLS handshake or a request
+// has made the stack of the one before large, which would stay so for all of an idle connection.
+func (s *Server) serveAMQP(c net.Conn) {
+	defer c.Close()
+	s.AMQP(c)
 }
 
 // identify finds out what a connection speaks. The result is the connection in which it does,
@@ -250,14 +254,18 @@ func (s *Server) closeAll() {
 	clear(s.conns)
 }
 
-// begin makes Shutdown wait until running.Done, unless it has begun itself.
-func (s *Server) begin() bool {
+// adopt has AMQP served on a connection that HTTP has let go. Shutdown waits for it, or closes it
+// if it has begun.
+func (s *Server) adopt(c net.Conn) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.running.Add(1)
+	open := !s.closed
+	if open {
+		s.running.Go(func() { s.serveAMQP(c) })
 	}
-	return !s.closed
+	s.mu.Unlock()
+	if !open {
+		c.Close()
+	}
 }
 
 func (s *Server) logf(format string, args ...any) {
