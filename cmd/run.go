@@ -86,7 +86,7 @@ Without a command it opens the terminal UI.`,
 	add("Look", newTUICommand(a), newDemoCommand(a), newListCommand(a), newPeekCommand(a), newShowCommand(a), newGroupsCommand(a))
 	add("Act", newResubmitCommand(a), newEditCommand(a), newCompleteCommand(a), newPurgeCommand(a), newJobsCommand(a))
 	add("Files and messages", newExportCommand(a), newImportCommand(a), newSendCommand(a), newReceiveCommand(a))
-	add("Set up", newEntityCommand(a))
+	add("Set up", newEntityCommand(a), newServeCommand(a))
 	add("More", newCompletionCommand(a), newManCommand(a), newVersionCommand(a))
 	return root
 }

@@ -1,0 +1,187 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"dlq/backends/broker"
+	"dlq/backends/broker/amqpd"
+	"dlq/backends/broker/atomd"
+	"dlq/backends/broker/port"
+	"dlq/backends/broker/sas"
+	"dlq/backends/local"
+)
+
+// drainTime is how long a server that is told to stop waits for what is under way.
+const drainTime = 10 * time.Second
+
+// server is a broker with everything that listens for it.
+type server struct {
+	local     *local.Backend
+	engine    *broker.Engine
+	amqp      *amqpd.Server
+	front     *port.Server
+	authority *port.Authority // nil: no TLS
+	listeners []net.Listener
+	adminOn   []net.Listener // the second port
+}
+
+// run serves until ctx ends or something fails.
+func (s serving) run(ctx context.Context, a *app, opts serveOptions) (err error) {
+	var srv server
+	defer func() { err = errors.Join(err, srv.close()) }()
+	if err := srv.listen(ctx, opts); err != nil {
+		return err
+	}
+	if err := srv.open(ctx, a, s); err != nil {
+		return err
+	}
+	keys, err := s.keys()
+	if err != nil {
+		return err
+	}
+	if err := srv.build(a, s, opts, keys); err != nil {
+		return err
+	}
+	failed := srv.start(ctx)
+	s.announce(a, opts, &srv, keys)
+	if err := a.flush(); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		a.say("stopping; what is under way has %s", drainTime)
+		return srv.drain()
+	case err := <-failed:
+		return errors.Join(err, srv.drain())
+	}
+}
+
+// listen takes the ports first, so that one that is in use costs nothing.
+func (srv *server) listen(ctx context.Context, opts serveOptions) error {
+	var err error
+	if srv.listeners, err = listenOn(ctx, "servicebus", opts.serviceBus); err != nil {
+		return err
+	}
+	if addr := opts.adminAddr(); addr != "" {
+		srv.adminOn, err = listenOn(ctx, "admin", addr)
+	}
+	return err
+}
+
+// listenOn listens on an address. One of 127.0.0.1 or localhost is also taken on ::1 where there
+// is IPv6, because "localhost" is that for some clients.
+func listenOn(ctx context.Context, flag, addr string) ([]net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, usagef("--%s: %w", flag, err)
+	}
+	var lc net.ListenConfig
+	first, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		hint := ""
+		if errors.Is(err, syscall.EADDRINUSE) {
+			hint = "end what listens there, or choose another address with --" + flag + ", such as 127.0.0.1:0 for a free port"
+		}
+		return nil, fail(exitFailed, hint, "--%s: %w", flag, err)
+	}
+	all := []net.Listener{first}
+	_, number, err := net.SplitHostPort(first.Addr().String())
+	if err == nil && (host == "127.0.0.1" || host == "localhost") {
+		if second, err := lc.Listen(ctx, "tcp6", net.JoinHostPort("::1", number)); err == nil {
+			all = append(all, second)
+		}
+	}
+	return all, nil
+}
+
+// open opens the broker and makes the entities of the configuration.
+func (srv *server) open(ctx context.Context, a *app, s serving) (err error) {
+	srv.local, err = local.Open(ctx, local.Options{Dir: s.dir, Now: a.now, Command: a.commandLine()})
+	if err != nil {
+		return err
+	}
+	srv.engine = srv.local.Engine()
+	if s.config == nil {
+		return nil
+	}
+	report, err := s.config.Apply(srv.engine, s.tier)
+	for _, line := range report {
+		a.say("%s", line)
+	}
+	if err != nil {
+		return fail(exitFailed, "", "--config: %w", err)
+	}
+	return nil
+}
+
+// build joins the servers to the engine.
+func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) error {
+	gate := &sas.Gate{Mode: s.mode, Keyring: &sas.Keyring{Keys: keys}, Loopback: s.loopback, Now: a.now}
+	name := s.namespace()
+	srv.amqp = amqpd.New(amqpd.Options{
+		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now,
+		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
+		CreateOnAttach: opts.createOnAttach, Faults: s.faults, Log: a.say,
+	})
+	management := atomd.New(atomd.Options{Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now})
+	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts}
+	if !opts.tls {
+		return nil
+	}
+	var err error
+	if srv.authority, err = a.authority(); err != nil {
+		return err
+	}
+	if srv.front.TLS, err = srv.authority.Config(s.hosts...); err != nil {
+		return fmt.Errorf("make a certificate: %w", err)
+	}
+	return nil
+}
+
+// start lets the clients in. What ends before it is told to is reported.
+func (srv *server) start(ctx context.Context) <-chan error {
+	failed := make(chan error, 1+len(srv.listeners)+len(srv.adminOn))
+	run := func(f func() error) {
+		go func() {
+			if err := f(); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+				failed <- err
+			}
+		}()
+	}
+	run(func() error { return srv.engine.Run(ctx) })
+	for _, l := range append(srv.listeners, srv.adminOn...) {
+		run(func() error { return srv.front.Serve(l) })
+	}
+	return failed
+}
+
+// drain lets what is under way end, for a bounded time. A connection that does not is cut.
+func (srv *server) drain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	err := errors.Join(srv.front.Shutdown(ctx), srv.amqp.Shutdown(ctx))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // cut as announced
+	}
+	return err
+}
+
+// close gives back what was taken.
+func (srv *server) close() error {
+	var err error
+	for _, l := range append(srv.listeners, srv.adminOn...) {
+		if closed := l.Close(); !errors.Is(closed, net.ErrClosed) {
+			err = errors.Join(err, closed)
+		}
+	}
+	if srv.local != nil {
+		err = errors.Join(err, srv.local.Close())
+	}
+	return err
+}

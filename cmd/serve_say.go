@@ -1,0 +1,109 @@
+package cmd
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+
+	"dlq/backends/broker/port"
+	"dlq/backends/broker/sas"
+)
+
+// defaultNamespace is the official emulator's name for its one namespace.
+const defaultNamespace = "sbemulatorns"
+
+func (s serving) namespace() string {
+	if s.config != nil {
+		return s.config.Namespace
+	}
+	return defaultNamespace
+}
+
+// authority is the local certificate authority, one for all data directories: whoever trusts it
+// once has done so for good.
+func (a *app) authority() (*port.Authority, error) {
+	dir, err := a.userDir("XDG_DATA_HOME", ".local/share")
+	if err != nil {
+		return nil, err
+	}
+	authority, err := port.OpenAuthority(filepath.Join(dir, "authority"))
+	if err != nil {
+		return nil, fmt.Errorf("open the local certificate authority: %w", err)
+	}
+	return authority, nil
+}
+
+// announce prints what to set, a line each, and says how to use it.
+func (s serving) announce(a *app, opts serveOptions, srv *server, keys []sas.Key) {
+	for _, line := range connectionStrings(s.endpoint(srv.listeners[0].Addr()), keys, !opts.tls) {
+		a.printf("%s\n", line)
+	}
+	if srv.authority != nil {
+		a.printf("SSL_CERT_FILE=%s\n", srv.authority.CertFile())
+		for _, hint := range trustHints(srv.authority.CertFile()) {
+			a.say("%s", hint)
+		}
+	}
+	if s.faults != nil {
+		a.say("faults on purpose: %s", opts.fault)
+	}
+	where := "in memory"
+	if s.dir != "" {
+		where = "of " + s.dir
+	}
+	for _, l := range srv.listeners {
+		a.say("serving the data %s on %s", where, l.Addr())
+	}
+	for _, l := range srv.adminOn {
+		a.say("the management API and /health alone are on %s", l.Addr())
+	}
+	a.printf("dlq: ready\n")
+}
+
+// endpoint is the host and port that clients connect to.
+func (s serving) endpoint(addr net.Addr) string {
+	_, number, err := net.SplitHostPort(addr.String())
+	if err != nil { // no TCP
+		return addr.String()
+	}
+	return net.JoinHostPort(s.hosts[0], number)
+}
+
+// connectionStrings returns a NAME=value line for each kind of right that a key of the namespace
+// gives.
+func connectionStrings(endpoint string, keys []sas.Key, plain bool) []string {
+	var lines []string
+	for _, want := range []struct {
+		name  string
+		takes func(sas.Rights) bool
+	}{
+		{"SERVICEBUS_CONNECTION_STRING", func(r sas.Rights) bool { return r&sas.Manage != 0 }},
+		{"SERVICEBUS_CONNECTION_STRING_SEND_ONLY", func(r sas.Rights) bool { return r == sas.Send }},
+		{"SERVICEBUS_CONNECTION_STRING_LISTEN_ONLY", func(r sas.Rights) bool { return r == sas.Listen }},
+	} {
+		for _, k := range keys {
+			if k.Entity != "" || !want.takes(k.Rights) {
+				continue
+			}
+			line := fmt.Sprintf("%s=Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", want.name, endpoint, k.Name, k.Primary)
+			if plain {
+				line += ";UseDevelopmentEmulator=true"
+			}
+			lines = append(lines, line)
+			break
+		}
+	}
+	return lines
+}
+
+// trustHints tell how the SDK of each language trusts a certificate authority.
+func trustHints(certFile string) []string {
+	return []string{
+		"TLS: each SDK has to trust the local authority " + certFile,
+		"  Go, on Linux:    export SSL_CERT_FILE=" + certFile,
+		"  JavaScript:      export NODE_EXTRA_CA_CERTS=" + certFile,
+		"  Python:          ServiceBusClient.from_connection_string(…, connection_verify='" + certFile + "'); its admin client: export REQUESTS_CA_BUNDLE=" + certFile,
+		"  .NET, on Linux:  export SSL_CERT_FILE=" + certFile,
+		"  Java:            keytool -importcert -noprompt -alias dlq -file " + certFile + " -keystore dlq.p12 -storepass changeit, then -Djavax.net.ssl.trustStore=dlq.p12",
+	}
+}
