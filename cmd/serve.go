@@ -115,8 +115,11 @@ func runServe(ctx context.Context, a *app, opts serveOptions) error {
 
 // resolve checks the flags and reads the configuration, before anything is opened.
 func (o *serveOptions) resolve(a *app) (serving, error) {
-	s := serving{mode: sas.Mode(strings.ToLower(o.auth))}
+	var s serving
 	var err error
+	if s.mode, err = sas.ParseMode(o.auth); err != nil {
+		return s, usagef("--auth: %w", err)
+	}
 	if s.tier, err = namespace.TierNamed(o.limits); err != nil {
 		return s, usagef("--limits: %w", err)
 	}
@@ -133,10 +136,10 @@ func (o *serveOptions) resolve(a *app) (serving, error) {
 			return s, err
 		}
 	}
-	if err := o.resolveAddresses(&s); err != nil {
-		return s, err
+	if s.mode == sas.Require && (s.config == nil || len(s.config.Keys) == 0) {
+		return s, fail(exitUsage, "add AuthorizationRules to the namespace in the file of --config", "--auth require takes configured keys alone, and there are none")
 	}
-	return s, o.checkAuth(&s)
+	return s, o.resolveAddresses(&s)
 }
 
 // directory returns where the data is kept; "" for memory.
@@ -223,18 +226,4 @@ func hostNames(host string) []string {
 		return []string{name, "localhost"}
 	}
 	return []string{"localhost"}
-}
-
-// checkAuth checks the mode against the keys that there are.
-func (o *serveOptions) checkAuth(s *serving) error {
-	switch s.mode {
-	case sas.Keys, sas.Any:
-		return nil
-	case sas.Require:
-		if s.config == nil || len(s.config.Keys) == 0 {
-			return fail(exitUsage, "add AuthorizationRules to the namespace in the file of --config", "--auth require takes configured keys alone, and there are none")
-		}
-		return nil
-	}
-	return usagef("--auth %q: want keys, any or require", o.auth)
 }

@@ -122,7 +122,7 @@ func (srv *server) open(ctx context.Context, a *app, s serving) (err error) {
 
 // build joins the servers to the engine.
 func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) error {
-	gate := &sas.Gate{Mode: s.mode, Keyring: &sas.Keyring{Keys: keys}, Loopback: s.loopback, Now: a.now}
+	gate := &sas.Gate{Mode: s.mode, Keyring: sas.NewKeyring(keys...), Loopback: s.loopback, Now: a.now}
 	name := s.namespace()
 	srv.amqp = amqpd.New(amqpd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now,

@@ -74,18 +74,18 @@ func (s serving) endpoint(addr net.Addr) string {
 func connectionStrings(endpoint string, keys []sas.Key, plain bool) []string {
 	var lines []string
 	for _, want := range []struct {
-		name  string
-		takes func(sas.Rights) bool
+		name   string
+		rights sas.Rights
 	}{
-		{"SERVICEBUS_CONNECTION_STRING", func(r sas.Rights) bool { return r&sas.Manage != 0 }},
-		{"SERVICEBUS_CONNECTION_STRING_SEND_ONLY", func(r sas.Rights) bool { return r == sas.Send }},
-		{"SERVICEBUS_CONNECTION_STRING_LISTEN_ONLY", func(r sas.Rights) bool { return r == sas.Listen }},
+		{"SERVICEBUS_CONNECTION_STRING", sas.Manage},
+		{"SERVICEBUS_CONNECTION_STRING_SEND_ONLY", sas.Send},
+		{"SERVICEBUS_CONNECTION_STRING_LISTEN_ONLY", sas.Listen},
 	} {
 		for _, k := range keys {
-			if k.Entity != "" || !want.takes(k.Rights) {
+			if k.Entity != "" || k.Rights != want.rights {
 				continue
 			}
-			line := fmt.Sprintf("%s=Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", want.name, endpoint, k.Name, k.Primary)
+			line := fmt.Sprintf("%s=Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", want.name, endpoint, k.Name, k.Primary.Reveal())
 			if plain {
 				line += ";UseDevelopmentEmulator=true"
 			}

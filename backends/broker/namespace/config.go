@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dlq/backends/broker"
+	"dlq/backends/broker/sas"
 )
 
 // Config is what a file says about a namespace. The format is that of the official emulator's
@@ -25,8 +26,8 @@ import (
 // Names compare without case. One that is not known is an error.
 type Config struct {
 	Namespace string
-	Entities  []Entity // in the order of the file, a topic before its subscriptions
-	Keys      []Key
+	Entities  []Entity  // in the order of the file, a topic before its subscriptions
+	Keys      []sas.Key // the authorization rules
 }
 
 // Entity is a queue, topic or subscription that a file describes.
@@ -39,15 +40,6 @@ type Entity struct {
 
 	settings []setting
 	place    place
-}
-
-// Key is an authorization rule: a shared access key and what it allows.
-type Key struct {
-	Name               string
-	Entity             string // "": the whole namespace
-	Primary, Secondary string
-	Send, Listen       bool
-	Manage             bool // everything else too
 }
 
 // setting is a property that the file gives a value.
@@ -238,43 +230,46 @@ func (r *reader) keysOf(p parts, e Entity) error {
 // keys reads authorization rules.
 func (r *reader) keys(n *node, entity string) error {
 	return n.list(func(_ int, n *node) error {
-		k := Key{Entity: entity}
 		var name, primary, secondary, rights *node
 		err := n.object(fields{
 			"Name": into(&name), "KeyName": into(&name), "Rights": into(&rights),
 			"PrimaryKey": into(&primary), "SecondaryKey": into(&secondary),
 		})
-		if err == nil {
-			k.Name, err = n.required("Name", name)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			k.Primary, err = n.required("PrimaryKey", primary)
-		}
-		if err == nil && secondary != nil {
-			k.Secondary, err = secondary.string()
-		}
-		if err == nil && rights == nil {
-			err = n.errorf("Rights are missing, such as [\"Listen\", \"Send\"]")
-		}
-		if err == nil {
-			err = rights.list(func(_ int, n *node) error { return k.allow(n) })
-		}
+		k, err := readKey(n, name, primary, secondary, rights)
+		k.Entity = entity
 		r.config.Keys = append(r.config.Keys, k)
 		return err
 	})
 }
 
-// allow reads one right.
-func (k *Key) allow(n *node) error {
-	switch right := strings.ToLower(n.text); right {
-	case "listen":
-		k.Listen = true
-	case "send":
-		k.Send = true
-	case "manage":
-		k.Listen, k.Send, k.Manage = true, true, true
-	default:
-		return n.errorf("%q is no right; there are Listen, Send and Manage", n.text)
+// readKey reads an authorization rule from the values of its members.
+func readKey(n, name, primary, secondary, rights *node) (k sas.Key, err error) {
+	if k.Name, err = n.required("Name", name); err != nil {
+		return k, err
 	}
-	return nil
+	value, err := n.required("PrimaryKey", primary)
+	if err != nil {
+		return k, err
+	}
+	k.Primary = sas.NewSecret(value)
+	if secondary != nil {
+		if value, err = secondary.string(); err != nil {
+			return k, err
+		}
+		k.Secondary = sas.NewSecret(value)
+	}
+	if rights == nil || len(rights.items) == 0 {
+		return k, n.errorf("Rights are missing, such as [\"Listen\", \"Send\"]")
+	}
+	return k, rights.list(func(_ int, n *node) error {
+		right, err := sas.ParseRights(n.text)
+		if err != nil {
+			return n.errorf("%w", err)
+		}
+		k.Rights |= right
+		return nil
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"dlq/backends/broker"
+	"dlq/backends/broker/sas"
 	"dlq/backends/broker/store"
 	"dlq/backends/message"
 )
@@ -153,11 +154,17 @@ func TestConfigSaysMore(t *testing.T) {
 	if _, err := c.Apply(e, tr); err != nil {
 		t.Fatal(err)
 	}
-	keys := []Key{
-		{Name: "NoManage", Primary: "first", Secondary: "second", Send: true, Listen: true},
-		{Name: "worker", Entity: "orders/eu", Primary: "third", Listen: true},
+	if len(c.Keys) != 2 {
+		t.Fatalf("there are the keys %v", c.Keys)
 	}
-	same(t, keys, c.Keys)
+	everywhere, worker := c.Keys[0], c.Keys[1]
+	if everywhere.Name != "NoManage" || everywhere.Entity != "" || everywhere.Rights != sas.Listen|sas.Send ||
+		!everywhere.Primary.Matches("first") || !everywhere.Secondary.Matches("second") {
+		t.Errorf("the key of the namespace is %+v", everywhere)
+	}
+	if worker.Name != "worker" || worker.Entity != "orders/eu" || worker.Rights != sas.Listen || !worker.Primary.Matches("third") || worker.Secondary.Matches("") {
+		t.Errorf("the key of the queue is %+v", worker)
+	}
 	same(t, "acme", c.Namespace)
 	q := entity(t, e, "orders/eu")
 	if q.Status != broker.SendDisabled || q.AutoDeleteOnIdle != 10*time.Minute || q.MaxSize != 2<<30 || q.MaxMessageBytes != 512<<10 ||
@@ -260,7 +267,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"a kind of filter", "none", rule(`"FilterType": "Xpath"`), `"Xpath" is no FilterType; there are Sql`},
 		{"a type", "none", rule(`"CorrelationFilter": {"Properties": {"n": {"Type": "int128", "Value": "5"}}}`), `"int128" is no type of AMQP`},
 		{"a value", "none", rule(`"CorrelationFilter": {"Properties": {"n": {"Type": "int", "Value": "x"}}}`), "column"},
-		{"a right", "none", inNamespace(`"AuthorizationRules": [{"Name": "k", "Rights": ["Read"], "PrimaryKey": "p"}]`), `"Read" is no right; there are Listen, Send and Manage`},
+		{"a right", "none", inNamespace(`"AuthorizationRules": [{"Name": "k", "Rights": ["Read"], "PrimaryKey": "p"}]`), `"Read" is not a right; use Manage, Send or Listen`},
 		{"no rights", "none", inNamespace(`"AuthorizationRules": [{"Name": "k", "PrimaryKey": "p"}]`), "Rights are missing"},
 		{"no key", "none", inNamespace(`"AuthorizationRules": [{"Name": "k", "Rights": ["Send"]}]`), "PrimaryKey is missing"},
 	} {
