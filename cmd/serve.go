@@ -23,6 +23,7 @@ type serveOptions struct {
 	allowPlaintext    bool
 	auth              string
 	limits            string
+	limit             []string
 	fault             string
 	createOnAttach    bool
 
@@ -41,6 +42,7 @@ func (o *serveOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.allowPlaintext, "allow-plaintext", false, "listen beyond this machine without TLS")
 	fs.StringVar(&o.auth, "auth", "keys", "what is accepted: `keys|any|require`")
 	fs.StringVar(&o.limits, "limits", "none", "whose limits: `none|basic|standard|premium|emulator`")
+	fs.StringArrayVar(&o.limit, "limit", nil, "another limit of the AMQP server, as `NAME=VALUE` (repeatable; --print-limits lists them)")
 	fs.StringVar(&o.fault, "fault", "", "what goes wrong on purpose, such as throttle=10%,delay=200ms (a `SPEC`, see above)")
 	fs.BoolVar(&o.createOnAttach, "create-on-attach", false, "make a queue that a client asks for and that is not there")
 	fs.BoolVar(&o.printLimits, "print-limits", false, "list the limits and end")
@@ -99,6 +101,7 @@ type serving struct {
 	dir      string // "": memory
 	tier     namespace.Tier
 	config   *namespace.Config // nil: none
+	amqp     amqpd.Limits
 	faults   *amqpd.Faults
 	mode     sas.Mode
 	loopback bool // every address is of this machine alone
@@ -122,6 +125,9 @@ func (o *serveOptions) resolve(a *app) (serving, error) {
 	}
 	if s.tier, err = namespace.TierNamed(o.limits); err != nil {
 		return s, usagef("--limits: %w", err)
+	}
+	if s.amqp, err = o.serverLimits(s.tier); err != nil {
+		return s, err
 	}
 	if o.fault != "" {
 		if s.faults, err = amqpd.ParseFaults(o.fault); err != nil {

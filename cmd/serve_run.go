@@ -125,7 +125,7 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	gate := &sas.Gate{Mode: s.mode, Keyring: sas.NewKeyring(keys...), Loopback: s.loopback, Now: a.now}
 	name := s.namespace()
 	srv.amqp = amqpd.New(amqpd.Options{
-		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now,
+		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
 		CreateOnAttach: opts.createOnAttach, Faults: s.faults, Log: a.say,
 	})
