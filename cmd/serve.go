@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -191,8 +192,10 @@ func (o *serveOptions) resolveAddresses(s *serving) error {
 		if !isLoopback(host) {
 			s.loopback = false
 		}
-		if len(o.hosts) == 0 {
-			s.hosts = append(s.hosts, hostNames(host)...)
+		for _, name := range hostNames(host) {
+			if len(o.hosts) == 0 && !slices.Contains(s.hosts, name) {
+				s.hosts = append(s.hosts, name)
+			}
 		}
 	}
 	switch {

@@ -33,6 +33,7 @@ type server struct {
 
 // run serves until ctx ends or something fails.
 func (s serving) run(ctx context.Context, a *app, opts serveOptions) (err error) {
+	limitMemory(a.getenv)
 	var srv server
 	defer func() { err = errors.Join(err, srv.close()) }()
 	if err := srv.listen(ctx, opts); err != nil {

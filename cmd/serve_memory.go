@@ -1,0 +1,43 @@
+package cmd
+
+import (
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// limitMemory makes the garbage collector work harder before the memory runs out, which would end
+// the server with everything in it. Where the user has set GOMEMLIMIT, that holds.
+func limitMemory(getenv func(string) string) {
+	if getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	const cgroup, machine = "/sys/fs/cgroup/memory.max", "/proc/meminfo" // Linux
+	limit := int64(math.MaxInt64)
+	if text, err := os.ReadFile(cgroup); err == nil {
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // else "max"
+			limit = n
+		}
+	}
+	if text, err := os.ReadFile(machine); err == nil {
+		limit = min(limit, totalMemory(string(text)))
+	}
+	if limit < math.MaxInt64 {
+		debug.SetMemoryLimit(limit / 10 * 8) // the rest is for what the collector does not see
+	}
+}
+
+// totalMemory reads the memory of the machine, in bytes.
+func totalMemory(meminfo string) int64 {
+	for line := range strings.Lines(meminfo) {
+		fields := strings.Fields(line) // MemTotal: 4015940 kB
+		if len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
+			if n, err := strconv.ParseInt(fields[1], 10, 53); err == nil {
+				return n << 10
+			}
+		}
+	}
+	return math.MaxInt64
+}

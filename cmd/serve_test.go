@@ -1,0 +1,117 @@
+package cmd
+
+import (
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"dlq/backends/broker/namespace"
+	"dlq/backends/broker/sas"
+)
+
+func TestTotalMemory(t *testing.T) {
+	for meminfo, want := range map[string]int64{
+		"MemTotal:        4015940 kB\nMemFree:          100 kB\n": 4015940 << 10,
+		"":                    math.MaxInt64,
+		"MemTotal: many kB\n": math.MaxInt64,
+	} {
+		if got := totalMemory(meminfo); got != want {
+			t.Errorf("%q: %d, want %d", meminfo, got, want)
+		}
+	}
+}
+
+// TestServeAddresses: what only this machine reaches may be lenient, everything else needs TLS.
+func TestServeAddresses(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		o        serveOptions
+		mode     sas.Mode
+		want     exitCode
+		loopback bool
+		hosts    []string
+	}{
+		{"as it comes", serveOptions{serviceBus: "127.0.0.1:5672", admin: "127.0.0.1:5300"}, sas.Keys, exitDone, true, []string{"localhost"}},
+		{"by name", serveOptions{serviceBus: "localhost:0", admin: "none"}, sas.Any, exitDone, true, []string{"localhost"}},
+		{"of IPv6", serveOptions{serviceBus: "[::1]:0", admin: "None"}, sas.Any, exitDone, true, []string{"localhost"}},
+		{"in clear to everybody", serveOptions{serviceBus: "0.0.0.0:0", admin: "none"}, sas.Keys, exitRefused, false, nil},
+		{"the second port to everybody", serveOptions{serviceBus: "127.0.0.1:0", admin: ":5300"}, sas.Keys, exitRefused, false, nil},
+		{"in clear because it is wanted", serveOptions{serviceBus: "10.0.0.1:0", admin: "none", allowPlaintext: true}, sas.Keys, exitDone, false, []string{"10.0.0.1"}},
+		{"with TLS", serveOptions{serviceBus: "bus.example:0", admin: "none", tls: true}, sas.Require, exitDone, false, []string{"bus.example"}},
+		{"under another name", serveOptions{serviceBus: "0.0.0.0:0", admin: "none", tls: true, hosts: []string{"bus"}}, sas.Keys, exitDone, false, []string{"bus"}},
+		{"everybody may do anything", serveOptions{serviceBus: "10.0.0.1:0", admin: "none", tls: true, allowPlaintext: true}, sas.Any, exitRefused, false, nil},
+		{"no port", serveOptions{serviceBus: "127.0.0.1", admin: "none"}, sas.Keys, exitUsage, true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serving{mode: c.mode}
+			err := c.o.resolveAddresses(&s)
+			if code, _ := outcome(err); code != c.want || s.loopback != c.loopback {
+				t.Fatalf("exit code %d, loopback %t: %v", code, s.loopback, err)
+			}
+			if c.want == exitDone && !slices.Equal(s.hosts, c.hosts) {
+				t.Errorf("it is reached by %q, want %q", s.hosts, c.hosts)
+			}
+		})
+	}
+}
+
+func TestConnectionStrings(t *testing.T) {
+	keys := []sas.Key{
+		{Name: "orders-only", Entity: "orders", Primary: sas.NewSecret("no"), Rights: sas.Manage},
+		{Name: "Root", Primary: sas.NewSecret("r"), Rights: sas.Manage},
+		{Name: "Other", Primary: sas.NewSecret("no"), Rights: sas.Manage},
+		{Name: "Both", Primary: sas.NewSecret("no"), Rights: sas.Send | sas.Listen},
+		{Name: "In", Primary: sas.NewSecret("s"), Rights: sas.Send},
+	}
+	s := serving{hosts: []string{"localhost"}}
+	endpoint := s.endpoint(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672})
+	got := connectionStrings(endpoint, keys, true)
+	want := []string{
+		"SERVICEBUS_CONNECTION_STRING=Endpoint=sb://localhost:5672;SharedAccessKeyName=Root;SharedAccessKey=r;UseDevelopmentEmulator=true",
+		"SERVICEBUS_CONNECTION_STRING_SEND_ONLY=Endpoint=sb://localhost:5672;SharedAccessKeyName=In;SharedAccessKey=s;UseDevelopmentEmulator=true",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if tls := connectionStrings(endpoint, keys, false); strings.Contains(tls[0], "UseDevelopmentEmulator") {
+		t.Error("with TLS the emulator's flag would switch it off:", tls[0])
+	}
+}
+
+// TestEveryLimitCanBeSet: under the name that is printed.
+func TestEveryLimitCanBeSet(t *testing.T) {
+	tier := namespace.Tiers()[0]
+	for _, k := range knobs() {
+		taken := 0
+		for _, value := range []string{"600", "600s"} { // it is a number or a duration
+			o := serveOptions{limit: []string{k.name + "=" + value}}
+			l, err := o.serverLimits(tier)
+			if err != nil {
+				continue
+			}
+			taken++
+			if got := limitText(k.at(&l)); got != "600" && got != "10m0s" {
+				t.Errorf("--limit %s=%s sets %s", k.name, value, got)
+			}
+		}
+		if taken != 1 {
+			t.Errorf("--limit %s takes %d of a number and a duration", k.name, taken)
+		}
+		for _, bad := range []string{"", "0", "-1", "x", "99999999999999999999"} {
+			o := serveOptions{limit: []string{k.name + "=" + bad}}
+			if _, err := o.serverLimits(tier); err == nil {
+				t.Errorf("--limit %s=%s is taken", k.name, bad)
+			}
+		}
+	}
+	o := serveOptions{}
+	emulator, err := namespace.TierNamed("emulator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := o.serverLimits(emulator); err != nil || l.Connections != 10 {
+		t.Errorf("the emulator has %d connections, %v", l.Connections, err)
+	}
+}
