@@ -2,7 +2,6 @@ package port
 
 import (
 	"bytes"
-	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,8 +20,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -85,47 +82,11 @@ func (a *Authority) CertFile() string { return a.path }
 // Config returns a server's configuration with a new certificate for localhost, the loopback
 // addresses and hosts, which are names or addresses. It is good for 13 months: make another when
 // the server starts.
-//
-// The Azure SDK for Go takes the port for a part of the name when it checks a certificate, and
-// asks for it so. Whoever does gets a certificate of that name, made when it is first asked for.
 func (a *Authority) Config(hosts ...string) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	hosts = append([]string{"localhost", "127.0.0.1", "::1"}, hosts...)
-	usual, err := a.leaf(key, hosts...)
-	if err != nil {
-		return nil, err
-	}
-	var (
-		mu     sync.Mutex
-		odd    = map[string]*tls.Certificate{} // by host and port
-		maxOdd = 64
-	)
-	return &tls.Config{
-		Certificates: []tls.Certificate{*usual},
-		MinVersion:   tls.VersionTLS12,
-		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			host, _, err := net.SplitHostPort(hello.ServerName)
-			if err != nil || !slices.Contains(hosts, strings.ToLower(host)) {
-				return usual, nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			name := strings.ToLower(hello.ServerName)
-			if odd[name] == nil && len(odd) < maxOdd {
-				if odd[name], err = a.leaf(key, append([]string{name}, hosts...)...); err != nil {
-					return nil, err
-				}
-			}
-			return cmp.Or(odd[name], usual), nil
-		},
-	}, nil
-}
-
-// leaf makes the certificate of a server for hosts.
-func (a *Authority) leaf(key crypto.Signer, hosts ...string) (*tls.Certificate, error) {
 	now := a.now()
 	leaf := &x509.Certificate{
 		SerialNumber: serial(),
@@ -134,6 +95,8 @@ func (a *Authority) leaf(key crypto.Signer, hosts ...string) (*tls.Certificate, 
 		NotAfter:     earliest(now.Add(leafLife), a.cert.NotAfter),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 
 		BasicConstraintsValid: true,
 	}
@@ -152,7 +115,10 @@ func (a *Authority) leaf(key crypto.Signer, hosts ...string) (*tls.Certificate, 
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for %q: %w", hosts, err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key}, nil
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key}},
+		MinVersion:   tls.VersionTLS12,
+	}, nil
 }
 
 // check tells why the certificate is not that of an authority that can sign now.

@@ -204,26 +204,3 @@ func truncate(t *testing.T, path string) {
 	check(t, err)
 	check(t, os.Truncate(path, info.Size()/2))
 }
-
-// The Azure SDK for Go checks the certificate against host and port together.
-func TestAuthorityNamesPort(t *testing.T) {
-	a, err := OpenAuthority(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := a.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	for name, want := range map[string]bool{"localhost": true, "localhost:5671": true, "127.0.0.1:5671": true, "example.com:5671": false} {
-		client, server := net.Pipe()
-		go func() { _ = tls.Server(server, config).Handshake() }() // the client sees what comes of it
-		err := tls.Client(client, &tls.Config{RootCAs: roots, ServerName: name}).Handshake()
-		if (err == nil) != want {
-			t.Errorf("a client that asks for %s got %v", name, err)
-		}
-		_ = client.Close()
-	}
-}

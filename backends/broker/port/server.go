@@ -149,7 +149,7 @@ func (s *Server) admit(raw net.Conn) {
 	}
 	s.conns[c] = struct{}{}
 	place := s.lobby.enter(c, s.limits)
-	s.running.Go(func() { s.receive(c, place) })
+	s.running.Go(func() { s.serve(c, place) })
 }
 
 // forget is told when a connection is closed.
@@ -159,29 +159,25 @@ func (s *Server) forget(c *conn) {
 	delete(s.conns, c)
 }
 
-// receive finds out what a connection speaks, and has it served or closes it.
-func (s *Server) receive(c *conn, place *list.Element) {
+// serve finds out what a connection speaks, and has it served.
+func (s *Server) serve(c *conn, place *list.Element) {
 	spoken, is, err := s.identify(c)
 	s.mu.Lock()
 	stays := s.lobby.leave(place)
 	s.mu.Unlock()
-	if stays && err == nil && spoken.SetDeadline(time.Time{}) == nil {
-		switch {
-		case is == amqpProtocol && s.AMQP != nil:
-			s.running.Go(func() { s.serveAMQP(spoken) })
-			return
-		case is == httpProtocol && s.inbox.put(spoken):
-			return
+	if err == nil && stays {
+		err = spoken.SetDeadline(time.Time{})
+	}
+	switch {
+	case err != nil || !stays:
+	case is == amqpProtocol && s.AMQP != nil:
+		s.AMQP(spoken)
+	case is == httpProtocol:
+		if s.inbox.put(spoken) {
+			return // http closes it
 		}
 	}
-	spoken.Close()
-}
-
-// serveAMQP runs the handler. It does so in a goroutine of its own: a TLS handshake or a request
-// has made the stack of the one before large, which would stay so for all of an idle connection.
-func (s *Server) serveAMQP(c net.Conn) {
-	defer c.Close()
-	s.AMQP(c)
+	spoken.Close() // whoever served it is done
 }
 
 // identify finds out what a connection speaks. The result is the connection in which it does,
@@ -254,18 +250,14 @@ func (s *Server) closeAll() {
 	clear(s.conns)
 }
 
-// adopt has AMQP served on a connection that HTTP has let go. Shutdown waits for it, or closes it
-// if it has begun.
-func (s *Server) adopt(c net.Conn) {
+// begin makes Shutdown wait until running.Done, unless it has begun itself.
+func (s *Server) begin() bool {
 	s.mu.Lock()
-	open := !s.closed
-	if open {
-		s.running.Go(func() { s.serveAMQP(c) })
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.running.Add(1)
 	}
-	s.mu.Unlock()
-	if !open {
-		c.Close()
-	}
+	return !s.closed
 }
 
 func (s *Server) logf(format string, args ...any) {
