@@ -84,8 +84,10 @@ func TestOurOwnNamesAreServed(t *testing.T) {
 
 func TestHeadersAreBounded(t *testing.T) {
 	f := start(t, nil)
-	got := ask(t, f.dial(t, false), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 40<<10)+"\r\n\r\n")
-	if got.status != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("%+v", got)
+	for _, secure := range []bool{false, true} {
+		got := ask(t, f.dial(t, secure), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 40<<10)+"\r\n\r\n")
+		if got.status != http.StatusRequestHeaderFieldsTooLarge || got.body == "" {
+			t.Errorf("TLS %v: %+v", secure, got)
+		}
 	}
 }

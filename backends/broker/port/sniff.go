@@ -1,6 +1,9 @@
 package port
 
-import "net"
+import (
+	"errors"
+	"net"
+)
 
 // protocol is what a client speaks.
 type protocol uint8
@@ -62,6 +65,15 @@ func (c *conn) Close() error {
 		c.server.forget(c)
 	}
 	return c.Conn.Close()
+}
+
+// CloseWrite tells the client that nothing more comes, if the connection below can. HTTP does so
+// before it closes a connection with bytes unread, so that its answer is not lost with them.
+func (c *conn) CloseWrite() error {
+	if below, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return below.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // Unwrap returns the connection below as soon as the bytes that were looked at have been read,
