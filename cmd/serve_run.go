@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -123,14 +126,18 @@ func (srv *server) open(ctx context.Context, a *app, s serving) (err error) {
 
 // build joins the servers to the engine.
 func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) error {
-	gate := &sas.Gate{Mode: s.mode, Keyring: sas.NewKeyring(keys...), Loopback: s.loopback, Now: a.now}
+	ring := sas.NewKeyring(keys...)
+	ring.SetLookup(srv.entityKey)
+	gate := &sas.Gate{Mode: s.mode, Keyring: ring, Loopback: s.loopback, Now: a.now}
 	name := s.namespace()
 	srv.amqp = amqpd.New(amqpd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
 		CreateOnAttach: opts.createOnAttach, Faults: s.faults, Log: a.say,
 	})
-	management := atomd.New(atomd.Options{Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now})
+	management := atomd.New(atomd.Options{
+		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),
+	})
 	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts}
 	if !opts.tls {
 		return nil
@@ -139,10 +146,72 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	if srv.authority, err = a.authority(); err != nil {
 		return err
 	}
-	if srv.front.TLS, err = srv.authority.Config(s.hosts...); err != nil {
-		return fmt.Errorf("make a certificate: %w", err)
+	srv.front.TLS, err = certificates(srv.authority, s.hosts, append(srv.listeners, srv.adminOn...))
+	return err
+}
+
+// entityKey finds a key among the authorization rules of an entity.
+func (srv *server) entityKey(entity, name string) (sas.Key, bool) {
+	info, err := srv.engine.Entity(entity)
+	if err != nil {
+		return sas.Key{}, false
 	}
-	return nil
+	for _, k := range atomd.AuthorizationKeys(info.Name, info.Properties) {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return sas.Key{}, false
+}
+
+// httpFault is what the faults on purpose do to the management API.
+func httpFault(faults *amqpd.Faults) func(entity string) (status int, after time.Duration) {
+	if faults == nil {
+		return nil
+	}
+	return func(entity string) (status int, after time.Duration) {
+		fault, struck := faults.Next(amqpd.OpHTTP, entity)
+		switch {
+		case !struck:
+		case fault.Kind == amqpd.FaultThrottle:
+			status = http.StatusServiceUnavailable
+		case fault.Kind == amqpd.FaultError:
+			status = http.StatusInternalServerError
+		case fault.Kind == amqpd.FaultDisconnect:
+			panic(http.ErrAbortHandler) // which is how a handler of net/http breaks the connection
+		}
+		return status, fault.Delay
+	}
+}
+
+// certificates make a TLS configuration for the names by which clients reach the server. The Azure
+// SDK for Go takes a port that the endpoint has for a part of the name, "localhost:5672"; a client
+// that asks for such a name gets a certificate with it, and no other client has to read one.
+func certificates(authority *port.Authority, hosts []string, listeners []net.Listener) (*tls.Config, error) {
+	config, err := authority.Config(hosts...)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	var withPorts []string
+	for _, l := range listeners {
+		_, number, err := net.SplitHostPort(l.Addr().String())
+		for _, h := range hosts {
+			if name := net.JoinHostPort(h, number); err == nil && !slices.Contains(withPorts, name) {
+				withPorts = append(withPorts, name)
+			}
+		}
+	}
+	odd, err := authority.Config(withPorts...)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if strings.Contains(hello.ServerName, ":") {
+			return odd, nil
+		}
+		return nil, nil // config itself
+	}
+	return config, nil
 }
 
 // start lets the clients in. What ends before it is told to is reported.
