@@ -138,7 +138,7 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	management := atomd.New(atomd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),
 	})
-	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts}
+	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts, Log: a.say}
 	if !opts.tls {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (srv *server) start(ctx context.Context) <-chan error {
 	failed := make(chan error, 1+len(srv.listeners)+len(srv.adminOn))
 	run := func(f func() error) {
 		go func() {
-			if err := f(); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+			if err := f(); err != nil && ctx.Err() == nil {
 				failed <- err
 			}
 		}()
@@ -231,13 +231,16 @@ func (srv *server) start(ctx context.Context) <-chan error {
 	return failed
 }
 
-// drain lets what is under way end, for a bounded time. A connection that does not is cut.
+// drain lets no more clients in, and lets what is under way end for a bounded time. What does not
+// is cut off.
 func (srv *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	err := errors.Join(srv.front.Shutdown(ctx), srv.amqp.Shutdown(ctx))
+	closed := make(chan error, 1)
+	go func() { closed <- srv.front.Shutdown(ctx) }() // waits for AMQP too, which the next line ends
+	err := errors.Join(srv.amqp.Shutdown(ctx), <-closed)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil // cut as announced
+		return nil // as announced
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 
 	"dlq/backends/broker/port"
@@ -26,7 +27,11 @@ func (a *app) authority() (*port.Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	authority, err := port.OpenAuthority(filepath.Join(dir, "authority"))
+	dir = filepath.Join(dir, "authority")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	authority, err := port.OpenAuthority(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the local certificate authority: %w", err)
 	}
