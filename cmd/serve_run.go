@@ -205,11 +205,11 @@ func certificates(authority *port.Authority, hosts []string, listeners []net.Lis
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate: %w", err)
 	}
-	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if strings.Contains(hello.ServerName, ":") {
-			return odd, nil
+			return &odd.Certificates[0], nil
 		}
-		return nil, nil // config itself
+		return nil, nil // the usual one
 	}
 	return config, nil
 }
