@@ -51,7 +51,7 @@ func TestCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := a.Config("dlq.example", "192.0.2.7", "localhost", "::1", "dlq")
+	config, err := a.Config("dlq.example", "192.0.2.7", "localhost", "::1", "dlq", "localhost:5672")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestCertificate(t *testing.T) {
 	if life := leaf.NotAfter.Sub(leaf.NotBefore); life > 397*24*time.Hour {
 		t.Errorf("it lives %v", life)
 	}
-	if len(leaf.DNSNames) != 3 || len(leaf.IPAddresses) != 3 {
+	if len(leaf.DNSNames) != 4 || len(leaf.IPAddresses) != 3 {
 		t.Errorf("names %q, addresses %v", leaf.DNSNames, leaf.IPAddresses)
 	}
 	if config.MinVersion != tls.VersionTLS12 {
@@ -79,7 +79,8 @@ func TestCertificate(t *testing.T) {
 	}
 	for name, want := range map[string]bool{
 		"localhost": true, "127.0.0.1": true, "::1": true, "dlq.example": true, "192.0.2.7": true, "dlq": true,
-		"other.example": false, "127.0.0.2": false,
+		"localhost:5672": true, // for the Azure SDK for Go, which takes the port for a part of the name
+		"other.example":  false, "127.0.0.2": false,
 	} {
 		host := name
 		if ip := net.ParseIP(name); ip != nil {

@@ -174,6 +174,48 @@ func TestOnePortServesAMQP(t *testing.T) {
 	}
 }
 
+// The configuration may choose a certificate by the name that a client asks for.
+func TestTLSChoosesACertificateByName(t *testing.T) {
+	f := start(t, func(s *Server) {
+		odd := s.TLS.Clone()
+		odd.NextProtos = []string{"h2"} // not for it to say
+		odd.Certificates = nil
+		odd.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &s.TLS.Certificates[0], nil }
+		s.TLS.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			switch hello.ServerName {
+			case "dlq.example":
+				return odd, nil
+			case "other.example":
+				return nil, errors.New("no such name")
+			}
+			return nil, nil
+		}
+	})
+	for _, test := range []struct {
+		name string
+		alpn []string
+		want string // negotiated; "-": refused
+	}{
+		{"localhost", nil, ""},
+		{"localhost", []string{"h2"}, ""},
+		{"localhost", []string{"h2", "http/1.1"}, "http/1.1"},
+		{"dlq.example", nil, ""},
+		{"dlq.example", []string{"h2"}, ""},
+		{"dlq.example", []string{"h2", "http/1.1"}, "http/1.1"},
+		{"other.example", nil, "-"},
+	} {
+		c := tls.Client(f.dial(t, false), &tls.Config{RootCAs: f.roots, ServerName: test.name, NextProtos: test.alpn})
+		got := "-"
+		if err := c.Handshake(); err == nil {
+			got = c.ConnectionState().NegotiatedProtocol
+			echoes(t, c)
+		}
+		if got != test.want {
+			t.Errorf("%s, offering %q: %q, want %q", test.name, test.alpn, got, test.want)
+		}
+	}
+}
+
 func TestOnePortServesHTTP(t *testing.T) {
 	f := start(t, nil)
 	_, port, _ := net.SplitHostPort(f.addr)

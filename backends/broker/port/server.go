@@ -9,10 +9,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 )
+
+const http11 = "http/1.1"
 
 // ErrClosed says that the server was shut down before it was to serve.
 var ErrClosed = errors.New("the server is shut down")
@@ -101,22 +104,35 @@ func (s *Server) start() {
 	go s.http.Serve(s.inbox) //nolint:errcheck // ends when it is shut down, and only then
 }
 
-// serverTLS makes clients that offer protocols take HTTP/1.1 if they can: over HTTP/2 there is no
-// WebSocket, and nothing to be gained. Those that do not offer it, which AMQP clients do not, are
-// not asked.
+// serverTLS makes clients that offer several protocols take HTTP/1.1 if they can: over HTTP/2 there
+// is no WebSocket, and nothing to be gained. Those that do not offer it, which AMQP clients do not,
+// are not asked. Which certificate a client gets is still for c to say.
 func serverTLS(c *tls.Config) *tls.Config {
-	plain, withHTTP := c.Clone(), c.Clone()
-	plain.NextProtos = nil
-	plain.MinVersion = max(plain.MinVersion, tls.VersionTLS12)
-	withHTTP.NextProtos = []string{"http/1.1"}
-	withHTTP.MinVersion = plain.MinVersion
+	speaking := func(c *tls.Config, protocols ...string) *tls.Config {
+		c = c.Clone()
+		c.NextProtos = protocols
+		c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+		return c
+	}
+	plain, withHTTP := speaking(c), speaking(c, http11)
 	plain.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		for _, p := range hello.SupportedProtos {
-			if p == "http/1.1" {
-				return withHTTP, nil
+		var chosen *tls.Config
+		if c.GetConfigForClient != nil {
+			var err error
+			if chosen, err = c.GetConfigForClient(hello); err != nil {
+				return nil, err
 			}
 		}
-		return nil, nil // as it is
+		offersHTTP := slices.Contains(hello.SupportedProtos, http11)
+		switch {
+		case chosen != nil && offersHTTP:
+			return speaking(chosen, http11), nil
+		case chosen != nil:
+			return speaking(chosen), nil
+		case offersHTTP:
+			return withHTTP, nil
+		}
+		return nil, nil // plain itself
 	}
 	return plain
 }
@@ -149,7 +165,7 @@ func (s *Server) admit(raw net.Conn) {
 	}
 	s.conns[c] = struct{}{}
 	place := s.lobby.enter(c, s.limits)
-	s.running.Go(func() { s.serve(c, place) })
+	s.running.Go(func() { s.receive(c, place) })
 }
 
 // forget is told when a connection is closed.
@@ -159,25 +175,29 @@ func (s *Server) forget(c *conn) {
 	delete(s.conns, c)
 }
 
-// serve finds out what a connection speaks, and has it served.
-func (s *Server) serve(c *conn, place *list.Element) {
+// receive finds out what a connection speaks, and has it served or closes it.
+func (s *Server) receive(c *conn, place *list.Element) {
 	spoken, is, err := s.identify(c)
 	s.mu.Lock()
 	stays := s.lobby.leave(place)
 	s.mu.Unlock()
-	if err == nil && stays {
-		err = spoken.SetDeadline(time.Time{})
-	}
-	switch {
-	case err != nil || !stays:
-	case is == amqpProtocol && s.AMQP != nil:
-		s.AMQP(spoken)
-	case is == httpProtocol:
-		if s.inbox.put(spoken) {
-			return // http closes it
+	if stays && err == nil && spoken.SetDeadline(time.Time{}) == nil {
+		switch {
+		case is == amqpProtocol && s.AMQP != nil:
+			s.running.Go(func() { s.serveAMQP(spoken) })
+			return
+		case is == httpProtocol && s.inbox.put(spoken):
+			return
 		}
 	}
-	spoken.Close() // whoever served it is done
+	spoken.Close()
+}
+
+// serveAMQP runs the handler. It does so in a goroutine of its own: a TLS handshake or a request
+// has made the stack of the one before large, which would stay so for all of an idle connection.
+func (s *Server) serveAMQP(c net.Conn) {
+	defer c.Close()
+	s.AMQP(c)
 }
 
 // identify finds out what a connection speaks. The result is the connection in which it does,
@@ -197,7 +217,7 @@ func (s *Server) identify(c *conn) (*conn, protocol, error) {
 	inner := tls.Server(c, s.tls)
 	if err := inner.Handshake(); err != nil { //nolint:noctx // the deadline of c bounds it
 		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-			s.logf("TLS handshake with %s: %v", c.RemoteAddr(), err)
+			s.logf("TLS handshake with %s: %v; does the client trust the certificate?", c.RemoteAddr(), err)
 		}
 		return c, unknown, err
 	}
@@ -250,14 +270,18 @@ func (s *Server) closeAll() {
 	clear(s.conns)
 }
 
-// begin makes Shutdown wait until running.Done, unless it has begun itself.
-func (s *Server) begin() bool {
+// adopt has AMQP served on a connection that HTTP has let go. Shutdown waits for it, or closes it
+// if it has begun.
+func (s *Server) adopt(c net.Conn) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.running.Add(1)
+	open := !s.closed
+	if open {
+		s.running.Go(func() { s.serveAMQP(c) })
 	}
-	return !s.closed
+	s.mu.Unlock()
+	if !open {
+		c.Close()
+	}
 }
 
 func (s *Server) logf(format string, args ...any) {

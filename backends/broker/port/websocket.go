@@ -36,19 +36,12 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, below ne
 		http.Error(w, "offer the subprotocol "+strings.Join(subprotocols(), " or "), http.StatusBadRequest)
 		return
 	}
-	if !s.begin() {
-		http.Error(w, "shutting down", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.running.Done()
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: subprotocols()})
 	if err != nil {
 		return // it has answered
 	}
 	ws.SetReadLimit(s.limits.Message)
-	c := newSocket(ws, below)
-	defer c.Close() // whoever served it is done
-	s.AMQP(c)
+	s.adopt(newSocket(ws, below)) // all of the request is let go
 }
 
 // socket is the stream of bytes in the binary messages of a WebSocket. Where a message begins and

@@ -56,8 +56,8 @@ type Gate struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// Open reports whether a peer may do everything without any token.
-func (g *Gate) Open() bool { return g.Mode == Any }
+// Open reports whether a peer may do everything without any token. No gate is open.
+func (g *Gate) Open() bool { return g == nil || g.Mode == Any }
 
 // Token tells what a token of a kind entitles to. The kind "" is for a whole Authorization
 // header, which says itself what it is. Nothing can be verified of a bearer token (we are not its
@@ -123,7 +123,7 @@ func (g *Gate) lenient() bool { return g.Mode == Keys && g.Loopback }
 // development returns the development key under a name, if it counts. The official emulator does
 // not look at values; here the name is that of any key, and the value has to be right.
 func (g *Gate) development(name string) (Key, bool) {
-	known := name == RootKeyName || slices.ContainsFunc(g.Keyring.Keys(), func(k Key) bool { return k.Name == name })
+	known := name == RootKeyName || slices.ContainsFunc(g.Keyring.keys, func(k Key) bool { return k.Name == name })
 	return Key{Name: name, Primary: NewSecret(DevelopmentKey), Rights: Manage}, known && g.lenient()
 }
 

@@ -3,7 +3,6 @@ package sas
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -17,9 +16,8 @@ type Key struct {
 }
 
 // Keyring holds the keys of a namespace. Use [NewKeyring]. Its methods may be called at the same
-// time.
+// time, but for [Keyring.SetLookup].
 type Keyring struct {
-	mu     sync.RWMutex
 	keys   []Key
 	lookup func(entity, name string) (Key, bool)
 }
@@ -29,31 +27,13 @@ func NewKeyring(keys ...Key) *Keyring {
 	return &Keyring{keys: slices.Clone(keys)}
 }
 
-// Add adds a key.
-func (k *Keyring) Add(key Key) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.keys = append(k.keys, key)
-}
-
-// Keys returns the keys that the keyring holds itself.
-func (k *Keyring) Keys() []Key {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return slices.Clone(k.keys)
-}
-
-// SetLookup makes the keyring ask also for the authorization rules of entities. Lookup gets a
-// path in lower case as [Resource] makes it, which need not be an entity, and the name of a rule:
-// for a token for "topic/subscriptions/s" it is asked for that, for "topic/subscriptions", for
-// "topic" and at last for "", the namespace. A key that it finds counts for the path it was asked
-// for; for the namespace, it counts for its Key.Entity, or not at all if it has none. Lookup may
-// be called from several goroutines.
-func (k *Keyring) SetLookup(lookup func(entity, name string) (Key, bool)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.lookup = lookup
-}
+// SetLookup makes the keyring ask also for the authorization rules of entities; it is to be called
+// before the keyring is used. Lookup gets a path in lower case as [Resource] makes it, which need
+// not be an entity, and the name of a rule: for a token for "topic/subscriptions/s" it is asked for
+// that, for "topic/subscriptions", for "topic" and at last for "", the namespace. A key that it
+// finds counts for the path it was asked for; for the namespace, it counts for its Key.Entity, or
+// not at all if it has none. Lookup may be called from several goroutines.
+func (k *Keyring) SetLookup(lookup func(entity, name string) (Key, bool)) { k.lookup = lookup }
 
 // Verify tells what a shared access signature entitles to. A key of an entity is good for that
 // entity and below, also if the token's resource is wider; a key of the namespace is good for
@@ -88,23 +68,19 @@ func (k *Keyring) Plain(user, password string) (Claim, error) {
 // named returns the keys of a name that have to do with a resource: those of the namespace, of
 // entities above it and of entities below it.
 func (k *Keyring) named(name, resource string) []Key {
-	k.mu.RLock()
-	keys, lookup := k.keys, k.lookup // Add appends: what is there stays as it is
-	k.mu.RUnlock()
-
 	var found []Key
 	take := func(key Key) {
 		if entity := normalPath(key.Entity); covers(entity, resource) || covers(resource, entity) {
 			found = append(found, key)
 		}
 	}
-	for _, key := range keys {
+	for _, key := range k.keys {
 		if key.Name == name {
 			take(key)
 		}
 	}
-	for path := resource; lookup != nil; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
-		key, ok := lookup(path, name)
+	for path := resource; k.lookup != nil; path = path[:max(strings.LastIndexByte(path, '/'), 0)] {
+		key, ok := k.lookup(path, name)
 		key.Name = name
 		if path != "" {
 			key.Entity = path
