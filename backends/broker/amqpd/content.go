@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"dlq/backends/amqp"
@@ -29,8 +30,8 @@ const (
 
 // deliveryOptions say how a message is shown.
 type deliveryOptions struct {
-	withToken bool // the lock token as an annotation, for who has no delivery tag
-	noBody    bool
+	peeked bool // it is shown, not handed out
+	noBody bool
 }
 
 // appendDelivery appends a message as the service delivers it: what the broker owns is in
@@ -39,17 +40,20 @@ type deliveryOptions struct {
 func appendDelivery(dst []byte, m *message.Message, o deliveryOptions) ([]byte, error) {
 	out := *m
 	b := &m.Broker
-	out.DeliveryAnnotations = nil
-	if o.withToken {
-		out.DeliveryAnnotations = message.Map{{Key: annLockToken, Value: b.LockToken}}
+	if !b.LockToken.IsZero() { // beside the delivery tag, which a reply of $management has not
+		out.DeliveryAnnotations = append(message.Map{{Key: annLockToken, Value: b.LockToken}}, m.DeliveryAnnotations...)
 	}
 	out.Annotations = make(message.Map, 0, len(m.Annotations)+8)
 	out.Annotations = append(out.Annotations,
 		message.Pair{Key: annSequence, Value: message.Long(b.SequenceNumber)},
 		message.Pair{Key: annEnqueuedTime, Value: message.TimestampOf(b.EnqueuedTime)},
-		message.Pair{Key: annState, Value: message.Int(b.State)},
-		message.Pair{Key: annEnqueuedSequence, Value: message.Long(b.EnqueuedSequenceNumber)},
 	)
+	if o.peeked || b.State != message.Active {
+		out.Annotations = append(out.Annotations, message.Pair{Key: annState, Value: message.Int(b.State)})
+	}
+	if b.EnqueuedSequenceNumber != 0 {
+		out.Annotations = append(out.Annotations, message.Pair{Key: annEnqueuedSequence, Value: message.Long(b.EnqueuedSequenceNumber)})
+	}
 	if !b.LockedUntil.IsZero() {
 		out.Annotations = append(out.Annotations, message.Pair{Key: annLockedUntil, Value: message.TimestampOf(b.LockedUntil)})
 	}
@@ -64,13 +68,10 @@ func appendDelivery(dst []byte, m *message.Message, o deliveryOptions) ([]byte, 
 			out.Annotations = append(out.Annotations, p)
 		}
 	}
-	created := b.EnqueuedTime
-	out.Created = &created
-	out.AbsoluteExpiry = nil
-	if !b.ExpiresAt.IsZero() {
-		expires := b.ExpiresAt
+	if !b.ExpiresAt.IsZero() { // as the broker sees it; what the sender says of it is the sender's
+		created, expires := b.EnqueuedTime, b.ExpiresAt
 		ttl := expires.Sub(created)
-		out.AbsoluteExpiry, out.TTL = &expires, &ttl
+		out.Created, out.AbsoluteExpiry, out.TTL = &created, &expires, &ttl
 	}
 	if o.noBody {
 		out.Body = message.Body{}
@@ -116,7 +117,7 @@ func decodeSent(format uint32, payload []byte) ([]*message.Message, error) {
 // the broker for.
 func sent(m *message.Message) *message.Message {
 	m.Broker = message.Broker{}
-	m.DeliveryAnnotations = nil
+	m.DeliveryAnnotations = slices.DeleteFunc(m.DeliveryAnnotations, func(p message.Pair) bool { return owned(p.Key) })
 	kept := m.Annotations[:0]
 	for _, p := range m.Annotations {
 		if at, ok := p.Value.(message.Timestamp); ok && p.Key == annScheduled {

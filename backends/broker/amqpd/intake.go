@@ -19,6 +19,7 @@ type intake struct {
 	via        *broker.Address // the entity that forwards to addr
 	maxMessage int64           // bytes; 0: no bound
 	maxBatch   int64
+	makesIDs   bool // a message without an id gets one
 
 	arriving *arrival // parts are still to come
 	pending  []*arrival
@@ -81,6 +82,9 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 	l.addr, l.node = ParseAddress(address)
 	switch l.node {
 	case cbsNode:
+		if s.c.puts(l) {
+			return &failure{condition: "amqp:not-allowed", text: srv.suffixed("Only one link to $cbs may send on a connection.", "$cbs")}
+		}
 		return nil
 	case managementNode:
 		l.maxMessage = 64 << 20 // scheduled messages come in requests
@@ -105,7 +109,7 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 		why := srv.failed(err, path(l.addr))
 		return &why
 	}
-	l.maxMessage = info.MaxMessageBytes
+	l.maxMessage, l.makesIDs = info.MaxMessageBytes, info.Partitioning
 	l.maxBatch = srv.batchLimit(info.MaxMessageBytes)
 	l.watch(info)
 	return nil
@@ -401,6 +405,11 @@ func (l *intake) decode(in *arrival) {
 	in.messages, in.failed = decodeSent(in.format, in.payload)
 	if in.failed != nil {
 		in.failed = fmt.Errorf("%w: %w", errMalformed, in.failed)
+	}
+	for _, m := range in.messages {
+		if l.makesIDs && (m.ID == nil || m.ID == message.String("")) {
+			m.ID = message.String(newID()) // a partition is chosen by it
+		}
 	}
 }
 

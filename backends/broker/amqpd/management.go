@@ -156,7 +156,7 @@ func (r *request) peek() (message.Map, error) {
 	list := message.List{}
 	size := 0
 	for _, m := range msgs {
-		b, err := appendDelivery(nil, m, deliveryOptions{noBody: noBody})
+		b, err := appendDelivery(nil, m, deliveryOptions{peeked: true, noBody: noBody})
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +237,9 @@ func (r *request) setSessionState() (message.Map, error) {
 	var state []byte
 	switch v := r.body["session-state"].(type) {
 	case message.Binary:
-		state = append([]byte{}, v...)
+		if len(v) > 0 { // none clears it: the Azure SDK for Go has no other way to say so
+			state = append([]byte{}, v...)
+		}
 	case nil, message.Null:
 	default:
 		return nil, argumentError("session-state has to be binary or null")
@@ -296,7 +298,7 @@ func (r *request) receiveDeferred() (message.Map, error) {
 	}
 	list := message.List{}
 	for _, m := range msgs {
-		b, err := appendDelivery(nil, m, deliveryOptions{withToken: true})
+		b, err := appendDelivery(nil, m, deliveryOptions{})
 		if err != nil {
 			return nil, err
 		}

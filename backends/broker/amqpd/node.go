@@ -154,6 +154,19 @@ func (c *conn) outletFor(in *session, n node, a broker.Address, to string) *outl
 	return best
 }
 
+// puts reports whether a link to $cbs sends already. The service allows one of them, and a
+// client of it begins a new connection where there is another.
+func (c *conn) puts(but *intake) bool {
+	for _, s := range c.sessions {
+		for _, l := range s.links {
+			if in, ok := l.(*intake); ok && in != but && in.node == cbsNode && !in.refused {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func sameAddress(a, b broker.Address) bool {
 	return a.Sub == b.Sub && strings.EqualFold(a.Name, b.Name)
 }

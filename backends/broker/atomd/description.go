@@ -119,14 +119,9 @@ func setSize(p *broker.Properties, kind broker.Kind, text string, isNew bool) er
 
 // setRules takes the keys of an entity.
 func (c *call) setRules(p *broker.Properties, list *element) error {
-	old := map[string]authorizationRule{}
-	for _, r := range authorizationRules(p) {
-		old[strings.ToLower(r.KeyName)] = r
-	}
-	now := c.s.Now().UTC()
 	rules := []authorizationRule{}
 	for _, e := range list.children {
-		r := authorizationRule{ClaimType: "SharedAccessKey", ClaimValue: "None", Created: now, Modified: now}
+		r := authorizationRule{ClaimType: "SharedAccessKey", ClaimValue: "None"}
 		if s := e.str("KeyName"); s != nil {
 			r.KeyName = *s
 		}
@@ -141,9 +136,6 @@ func (c *call) setRules(p *broker.Properties, list *element) error {
 		}
 		if err := checkRule(r); err != nil {
 			return err
-		}
-		if before, ok := old[strings.ToLower(r.KeyName)]; ok {
-			r.Created = before.Created
 		}
 		rules = append(rules, r)
 	}
@@ -344,8 +336,6 @@ func (c *call) writeRules(w *writer, info *broker.Info) {
 			w.text("AccessRights", right)
 		}
 		w.close("Rights")
-		w.time("CreatedTime", r.Created)
-		w.time("ModifiedTime", r.Modified)
 		w.text("KeyName", r.KeyName)
 		w.text("PrimaryKey", r.PrimaryKey)
 		w.text("SecondaryKey", r.SecondaryKey)

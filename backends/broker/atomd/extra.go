@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"time"
 
 	"dlq/backends/broker"
 	"dlq/backends/broker/sas"
@@ -63,7 +62,6 @@ type authorizationRule struct {
 	KeyName, PrimaryKey, SecondaryKey string
 	Rights                            []string
 	ClaimType, ClaimValue             string
-	Created, Modified                 time.Time
 }
 
 // authorizationRules returns the keys of an entity.

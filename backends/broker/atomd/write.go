@@ -39,7 +39,11 @@ func (w *writer) open(name string, attributes ...string) {
 func (w *writer) close(name string) { w.buf.WriteString("</" + name + ">") }
 
 func (w *writer) escape(s string) {
-	_ = xml.EscapeText(&w.buf, []byte(s)) // a buffer takes everything
+	var escaped bytes.Buffer
+	_ = xml.EscapeText(&escaped, []byte(s)) // a buffer takes everything
+	// Clients look for texts with these in them as they are.
+	text := bytes.ReplaceAll(escaped.Bytes(), []byte("&#39;"), []byte("'"))
+	w.buf.Write(text)
 }
 
 // text writes an element that holds text.
