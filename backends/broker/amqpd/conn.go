@@ -310,19 +310,12 @@ func (c *conn) cleanUp() {
 	if c.ticker != nil {
 		c.ticker.Stop()
 	}
-	var after []func()
 	for _, s := range c.sessions {
-		after = append(after, s.leave()...)
+		s.leave()
 	}
 	clear(c.sessions)
-	for _, tx := range c.txns {
-		after = append(after, func() { _ = tx.Rollback() })
-	}
 	c.txns, c.orphans, c.out = nil, nil, nil
 	c.mu.Unlock()
-	for _, f := range after {
-		f()
-	}
 	c.work.Wait()
 }
 

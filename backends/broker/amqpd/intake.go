@@ -441,12 +441,11 @@ func (l *intake) decide(in *arrival, err error) {
 	in.outcome = &amqp.Rejected{Error: l.s.c.srv.failed(err, path(l.addr)).amqpError()}
 }
 
-func (l *intake) leave() []func() {
-	after, first := l.leaveEnd()
-	if first && l.arriving != nil {
+func (l *intake) leave() {
+	if l.leaveEnd() && l.arriving != nil {
 		l.s.c.partial -= int64(len(l.arriving.payload))
 		l.s.c.held -= int64(len(l.arriving.payload))
 		l.arriving = nil
 	}
-	return append(after, l.rollBack()...)
+	l.rollBack()
 }

@@ -35,15 +35,10 @@ func (e *end) detach(why failure) {
 		return
 	}
 	e.refused = true
-	e.s.send(&amqp.Detach{Handle: e.handle, Closed: true, Error: why.amqpError()}, nil)
 	if l := e.s.links[e.handle]; l != nil && l.common() == e {
-		after := l.leave()
-		e.s.c.begin(func() {
-			for _, f := range after {
-				f()
-			}
-		})
+		l.leave()
 	}
+	e.s.send(&amqp.Detach{Handle: e.handle, Closed: true, Error: why.amqpError()}, nil)
 }
 
 // onAttach attaches a link, or refuses it.
@@ -126,6 +121,10 @@ func (e *end) watch(info broker.Info) {
 func (e *end) entityChanged() {
 	c := e.s.c
 	why := c.srv.changed(e.addr, e.name)
+	if why.condition == detachForced {
+		// The service takes its time, too: what is under way over the link comes to its end.
+		c.pause(250 * time.Millisecond)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.detach(why)
@@ -142,23 +141,25 @@ func (s *Server) changed(a broker.Address, link string) failure {
 		return s.failed(err, path(a))
 	}
 	f := s.failed(errDetached, path(a))
-	f.condition = "amqp:link:detach-forced"
+	f.condition = detachForced
 	f.text = s.suffixed("The link '"+link+"' is force detached by the broker because the entity was changed. Attach again.", path(a))
 	return f
 }
 
+const detachForced = message.Symbol("amqp:link:detach-forced")
+
 var errDetached = errors.New("the entity was changed")
 
-// leaveEnd marks the link as left and returns what is to be done without the lock.
-func (e *end) leaveEnd() (after []func(), first bool) {
+// leaveEnd ends what both kinds of links have, and reports whether it was not done before.
+func (e *end) leaveEnd() (first bool) {
 	if e.left {
-		return nil, false
+		return false
 	}
 	e.left = true
 	if e.changed != nil {
-		after = append(after, e.changed)
+		e.changed()
 	}
-	return after, true
+	return true
 }
 
 // timeout returns how long a peer wants to wait for the answer to an attach.

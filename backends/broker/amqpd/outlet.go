@@ -297,24 +297,25 @@ func (o *outlet) deliver(m *message.Message, payload []byte) {
 
 // leave ends what the link holds: a session, a wait. Messages stay locked until their locks
 // expire, and can be settled over another link, unless the entity frees them.
-func (o *outlet) leave() []func() {
-	after, first := o.leaveEnd()
-	if !first {
-		return nil
+func (o *outlet) leave() {
+	if !o.leaveEnd() {
+		return
 	}
 	if o.waiter != nil {
-		after = append(after, o.waiter.Close)
+		o.waiter.Close()
 	}
 	if o.accept != nil {
-		after = append(after, o.accept.cancel)
+		o.accept.cancel()
 	}
-	if o.session != nil {
-		after = append(after, o.session.release)
-	} else if o.node == entityNode && o.pending > 0 {
-		tokens := o.unsettledTokens()
-		after = append(after, func() { o.releaseIfSo(tokens) })
+	switch {
+	case o.session != nil:
+		for o.settling { // what the peer has decided counts, also if it waits for no answer
+			o.s.c.room.Wait()
+		}
+		o.session.release()
+	case o.node == entityNode && o.pending > 0:
+		o.releaseIfSo(o.unsettledTokens())
 	}
-	return after
 }
 
 func (o *outlet) unsettledTokens() []message.UUID {

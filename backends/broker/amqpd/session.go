@@ -33,8 +33,9 @@ type session struct {
 type link interface {
 	common() *end
 	onFlow(f *amqp.Flow)
-	// leave ends what the link holds, and returns what is to be done without the lock.
-	leave() []func()
+	// leave gives back what the link holds, once. It is done before the peer is told that the
+	// link is detached, since it may ask for the same again at once.
+	leave()
 }
 
 type frame struct {
@@ -100,39 +101,31 @@ func (s *session) send(p amqp.Performative, payload []byte) {
 
 // end ends the session for an error.
 func (s *session) end(condition message.Symbol, description string) {
-	s.send(&amqp.End{Error: &amqp.Error{Condition: condition, Description: description}}, nil)
-	s.ended = true
-	s.letGo()
+	if s.ended {
+		return
+	}
+	s.c.send(s.channel, &amqp.End{Error: &amqp.Error{Condition: condition, Description: description}}, nil)
+	s.leave()
 }
 
 func (s *session) onEnd(*amqp.End) {
-	s.send(&amqp.End{}, nil)
+	answer := !s.ended
+	s.leave()
 	delete(s.c.sessions, s.channel)
-	s.letGo()
-}
-
-// letGo has everything that the session held done with, in the background.
-func (s *session) letGo() {
-	after := s.leave()
-	if len(after) > 0 {
-		s.c.begin(func() {
-			for _, f := range after {
-				f()
-			}
-		})
+	if answer {
+		s.c.send(s.channel, &amqp.End{}, nil)
 	}
 }
 
-func (s *session) leave() []func() {
+// leave gives back what the links hold.
+func (s *session) leave() {
 	s.ended = true
-	var after []func()
 	for _, l := range s.links {
-		after = append(after, l.leave()...)
+		l.leave()
 	}
 	clear(s.links)
 	clear(s.unsettled)
 	s.blocked = nil
-	return after
 }
 
 // onFlow takes the peer's view of the session, and of one link.
@@ -257,21 +250,17 @@ func (s *session) onDetach(d *amqp.Detach) {
 		s.end("amqp:session:unattached-handle", fmt.Sprintf("no link is attached to handle %d", d.Handle))
 		return
 	}
-	delete(s.links, d.Handle)
 	e := l.common()
-	if !e.refused {
-		s.send(&amqp.Detach{Handle: d.Handle, Closed: true}, nil)
-	}
+	answer := !e.refused
 	e.refused = true
+	l.leave()
+	delete(s.links, d.Handle)
 	for id, u := range s.unsettled {
 		if link(u.from) == l {
 			delete(s.unsettled, id)
 		}
 	}
-	after := l.leave()
-	s.c.begin(func() {
-		for _, f := range after {
-			f()
-		}
-	})
+	if answer {
+		s.send(&amqp.Detach{Handle: d.Handle, Closed: true}, nil)
+	}
 }

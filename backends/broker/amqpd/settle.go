@@ -143,6 +143,7 @@ func (o *outlet) settle() {
 		c.flushLocked()
 	}
 	o.settling = false
+	c.room.Broadcast()
 	if o.pending+1 >= c.srv.limits.Unsettled {
 		o.kick()
 	}

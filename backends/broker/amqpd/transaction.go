@@ -99,15 +99,13 @@ func (l *intake) declare() (amqp.State, error) {
 
 // rollBack ends the transactions of a link to the coordinator that has gone. The caller
 // holds the lock.
-func (l *intake) rollBack() []func() {
-	var after []func()
+func (l *intake) rollBack() {
 	for id, tx := range l.s.c.txns {
 		if tx.on == l {
 			delete(l.s.c.txns, id)
-			after = append(after, func() { _ = tx.Rollback() }) // it may have ended by itself
+			_ = tx.Rollback() // it may have ended by itself
 		}
 	}
-	return after
 }
 
 // stage makes a delivery part of a transaction. The caller holds the lock.
