@@ -31,7 +31,7 @@ type fixture struct {
 }
 
 // start serves until the test ends, and then checks that nothing goes on.
-func start(t *testing.T, configure func(*Server)) *fixture {
+func start(t testing.TB, configure func(*Server)) *fixture {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	authority, err := OpenAuthority(t.TempDir())
@@ -70,7 +70,7 @@ func start(t *testing.T, configure func(*Server)) *fixture {
 	return &fixture{s, l.Addr().String(), roots}
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,7 +88,7 @@ func report(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s tls=%v %d %v", r.Method, r.URL, r.Host, r.TLS != nil && r.TLS.HandshakeComplete, len(body), err)
 }
 
-func await(t *testing.T, what string, met func() bool) {
+func await(t testing.TB, what string, met func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !met(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -99,7 +99,7 @@ func await(t *testing.T, what string, met func() bool) {
 }
 
 // dial connects, over TLS if asked.
-func (f *fixture) dial(t *testing.T, secure bool, alpn ...string) net.Conn {
+func (f *fixture) dial(t testing.TB, secure bool, alpn ...string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", f.addr)
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *fixture) dial(t *testing.T, secure bool, alpn ...string) net.Conn {
 }
 
 // client returns an HTTP client that trusts the server.
-func (f *fixture) client(t *testing.T) *http.Client {
+func (f *fixture) client(t testing.TB) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: f.roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: patience}

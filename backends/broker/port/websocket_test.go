@@ -17,7 +17,7 @@ import (
 
 // dialSocket upgrades a connection with the library's own client. It also returns the status of
 // the response.
-func (f *fixture) dialSocket(t *testing.T, url string, o websocket.DialOptions) (*websocket.Conn, int, error) {
+func (f *fixture) dialSocket(t testing.TB, url string, o websocket.DialOptions) (*websocket.Conn, int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -56,7 +56,7 @@ type Gate struct {
 	Now      func() time.Time // nil: time.Now
 }
 
-// Open reports whether a peer may do everything without any token. No gate is open.
+// Open reports whether a peer may do everything without any token. A nil gate is open.
 func (g *Gate) Open() bool { return g == nil || g.Mode == Any }
 
 // Token tells what a token of a kind entitles to. The kind "" is for a whole Authorization
@@ -128,12 +128,14 @@ func (g *Gate) development(name string) (Key, bool) {
 }
 
 // bearerToken takes the token out of an Authorization header, whose scheme compares without
-// case; a token of a kind is one already.
+// case, and which is the bare token from the Azure SDK for Go; a token of a kind is one already.
 func bearerToken(kind, text string) (string, bool) {
 	switch kind {
 	case "":
-		name, bearer, _ := strings.Cut(text, " ")
-		return bearer, strings.EqualFold(name, "Bearer") && bearer != "" && len(bearer) <= maxToken
+		if scheme, token, ok := strings.Cut(text, " "); ok && strings.EqualFold(scheme, "Bearer") {
+			text = token
+		}
+		return text, text != "" && len(text) <= maxToken && !strings.Contains(text, " ")
 	case KindJWT, KindAMQPJWT, KindAMQPSWT:
 		return text, text != "" && len(text) <= maxToken
 	}

@@ -45,6 +45,7 @@ func TestGate(t *testing.T) {
 		{"the development key, expired", sas.KindSAS, stale, sas.ErrExpired, sas.ErrSignature, sas.ErrSignature, nil},
 		{"a bearer token", sas.KindJWT, bearer, nil, sas.ErrBearer, sas.ErrBearer, nil},
 		{"a bearer token in a header", "", "bearer " + bearer, nil, sas.ErrBearer, sas.ErrBearer, nil},
+		{"a bare bearer token in a header", "", bearer, nil, sas.ErrBearer, sas.ErrBearer, nil},
 		{"an expired bearer token", sas.KindAMQPJWT, old, sas.ErrExpired, sas.ErrBearer, sas.ErrBearer, nil},
 		{"an opaque bearer token", sas.KindAMQPSWT, "opaque", nil, sas.ErrBearer, sas.ErrBearer, nil},
 		{"a bearer token as a signature", sas.KindSAS, bearer, sas.ErrMalformed, sas.ErrMalformed, sas.ErrMalformed, nil},
