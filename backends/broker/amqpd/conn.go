@@ -36,7 +36,7 @@ type conn struct {
 	lastIn   time.Time
 	ticker   *time.Timer
 	sessions map[uint16]*session // by the peer's channel, which is ours too
-	claims   map[string]sas.Claim
+	claims   map[claimKey]sas.Claim
 	txns     map[string]*transaction
 	attached uint64 // links that answer requests, so far
 	orphans  []orphan

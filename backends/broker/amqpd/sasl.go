@@ -98,17 +98,21 @@ func (c *conn) grant(claim sas.Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.claims == nil {
-		c.claims = map[string]sas.Claim{}
+		c.claims = map[claimKey]sas.Claim{}
 	}
-	const most = 4096 // resources a peer may hold tokens for
-	if _, known := c.claims[claim.Resource]; !known && len(c.claims) >= most {
-		for resource := range c.claims {
-			delete(c.claims, resource)
+	const most = 4096 // tokens that a peer may hold
+	key := claimKey{claim.Resource, claim.KeyName}
+	if _, known := c.claims[key]; !known && len(c.claims) >= most {
+		for other := range c.claims {
+			delete(c.claims, other)
 			break
 		}
 	}
-	c.claims[claim.Resource] = claim
+	c.claims[key] = claim
 }
+
+// claimKey tells the tokens of a peer apart: a newer one with the same key replaces it.
+type claimKey struct{ resource, key string }
 
 // may returns an error if no claim gives the peer a right on an entity.
 func (c *conn) may(entity string, right sas.Rights) error {
