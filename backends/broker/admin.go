@@ -154,7 +154,7 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 		t.end()
 		return err
 	}
-	ent.modified = t.now
+	ent.modified, ent.accessed = t.now, t.now
 	t.batch.PutEntity(ent.stored())
 	e.tell(ent)
 	if p.ForwardTo != old.ForwardTo {
@@ -270,15 +270,14 @@ func (e *Engine) watchIdle(ent *entity) {
 }
 
 func (i idleEntity) happen(t *tx) error {
-	used := i.ent.accessed
-	watched := len(i.ent.watches) > 0
+	used, inUse := i.ent.accessed, i.ent.inUse()
 	for _, sub := range i.ent.subscriptions { // their use is its use
 		if sub.accessed.After(used) {
 			used = sub.accessed
 		}
-		watched = watched || len(sub.watches) > 0
+		inUse = inUse || sub.inUse()
 	}
-	if watched {
+	if inUse {
 		used = t.now
 	}
 	if at := used.Add(i.ent.p.AutoDeleteOnIdle); at.After(t.now) {
@@ -287,6 +286,21 @@ func (i idleEntity) happen(t *tx) error {
 	}
 	t.erase(i.ent)
 	return nil
+}
+
+// inUse reports whether an entity is used all the time: somebody watches it or waits there, or
+// it holds scheduled messages, which nobody would get if it was deleted.
+// Source: https://learn.microsoft.com/azure/service-bus-messaging/message-expiration#idleness
+func (ent *entity) inUse() bool {
+	if len(ent.watches) > 0 || len(ent.subs[Main].scheduled) > 0 {
+		return true
+	}
+	for _, q := range ent.subs {
+		if len(q.waiters) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // AddRule adds a rule to a subscription and returns when it is durable. It holds for messages

@@ -32,6 +32,9 @@ func (d dueMessage) happen(t *tx) error {
 		t.free(q, d.seq, &st)
 		return nil
 	}
+	if t.now.After(q.of.accessed) { // not due since before the engine was opened
+		q.of.accessed = t.now
+	}
 	t.unlist(q, d.seq, &st)
 	r := t.router(st.HeadSize + st.BodySize)
 	a := &arrival{ent: q.of}

@@ -378,7 +378,7 @@ func (m *machine) change(t *rapid.T) {
 	changed := e.p
 	f(&changed)
 	want(t, "change "+e.name, m.e.Change(e.name, func(p *Properties) error { f(p); return nil }), nil)
-	e.p, m.durable = changed, true
+	e.p, e.accessed, m.durable = changed, m.now, true
 }
 
 // remake deletes an entity, and makes it anew, some time later, if it is missing.

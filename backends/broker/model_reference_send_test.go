@@ -223,6 +223,7 @@ func (r *ref) commit() error {
 // commitSend sends a staged message. Sent via an entity, it is forwarded from there.
 func (r *ref) commitSend(s refStagedSend) {
 	if s.via == nil {
+		r.entity(s.to.Name).accessed = r.now
 		r.deliver(r.entity(s.to.Name), s.m)
 		return
 	}
@@ -231,7 +232,9 @@ func (r *ref) commitSend(s refStagedSend) {
 	if s.m.TTL != nil {
 		c.expires = r.now.Add(*s.m.TTL)
 	}
-	r.forward(r.entity(s.via.Name), s.to.Name, c, &number{}, out)
+	via := r.entity(s.via.Name)
+	via.accessed = r.now
+	r.forward(via, s.to.Name, c, &number{}, out)
 	r.land(out)
 }
 

@@ -38,7 +38,8 @@ func (r *ref) due() (all []happening) {
 				add(g.until, func() { r.unlock(e, g, true) })
 			}
 		}
-		if e.p.AutoDeleteOnIdle > 0 && e.p.ForwardTo == "" {
+		waits := slices.ContainsFunc(e.msgs, func(x *refMessage) bool { return x.state == message.Scheduled })
+		if e.p.AutoDeleteOnIdle > 0 && e.p.ForwardTo == "" && !waits {
 			add(r.used(e).Add(e.p.AutoDeleteOnIdle), func() { r.fact("deleted when idle"); r.delete(e) })
 		}
 	}
@@ -137,6 +138,7 @@ func (r *ref) activate(x *refMessage) {
 		return
 	}
 	r.fact("schedule came due")
+	x.of.accessed = later(x.of.accessed, r.now)
 	out := &route{}
 	r.pass(x.of, refCopy{m: x.m, hops: x.hops, expires: x.expires, source: x.source, from: x.from}, &number{}, out)
 	r.remove(x)

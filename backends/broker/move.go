@@ -60,6 +60,7 @@ func (t *tx) move(q *queue, mv Move, sameBody bool) error {
 	if sameBody {
 		c.body, c.shared, c.newBody = old.Body, old.Shared, message.Body{}
 	}
+	dst.accessed = t.now
 	r := t.router(c.headSize + c.bodySize)
 	due := t.due(dst, mv.As)
 	r.arrive(dst, copyOf{m: mv.As, expires: t.expires(mv.As, due), from: uint64(mv.Seq)}, due)

@@ -65,7 +65,9 @@ type Properties struct {
 	CaseSensitive bool
 	Status        Status
 	UserMetadata  string // Service Bus: at most 1024 characters
-	// AutoDeleteOnIdle deletes the entity after that long without use; 0: never. Service Bus.
+	// AutoDeleteOnIdle deletes the entity after that long without use; 0: never. Sends,
+	// receives, peeks and changes are use; so are scheduled messages, as long as there are any
+	// and when they become active, and whoever waits or watches. Service Bus.
 	AutoDeleteOnIdle time.Duration
 	// MaxSize bounds the bytes that an entity holds with its sub-queues: Service Bus
 	// MaxSizeInMegabytes; 0: no bound.

@@ -128,6 +128,7 @@ func (x *Transaction) Settle(a Address, o Outcome, tokens ...message.UUID) (errs
 	if err != nil {
 		return nil, err
 	}
+	q.of.accessed = t.now
 	if err := o.validate(q); err != nil {
 		return nil, err
 	}
@@ -229,10 +230,12 @@ func (t *tx) sendStaged(s stagedSend) {
 	c := newContent(s.m)
 	if s.via.Name == "" {
 		ent, _ := t.e.destination(s.to)
+		ent.accessed = t.now
 		t.deliver(ent, s.m, c)
 		return
 	}
 	via, _ := t.e.destination(s.via)
+	via.accessed = t.now
 	r := t.router(c.headSize + c.bodySize)
 	a := &arrival{ent: via}
 	r.arrivals = []*arrival{a}

@@ -77,6 +77,7 @@ func (w *Waiter) Close() {
 	w.e.mu.Lock()
 	w.closed = true
 	if w.in != nil {
+		w.in.of.accessed = w.e.readClock()
 		w.in.waiters = slices.DeleteFunc(w.in.waiters, func(other *Waiter) bool { return other == w })
 		w.in = nil
 	}
