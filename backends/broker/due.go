@@ -103,20 +103,20 @@ type sweep struct{ q *queue }
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
 func (s sweep) happen(t *tx) error {
 	q := s.q
-	q.sweeper = nil
 	for {
 		first, ok := q.expiring.Min()
 		if !ok || !time.UnixMilli(first.at).Add(q.of.p.Retention).Before(t.now) {
+			q.sweeper = nil
 			t.e.timeSweep(q)
 			return nil
 		}
-		q.expiring.Delete(first)
 		st, err := t.state(q.key(first.seq))
-		if err != nil {
-			if isDamage(err) {
-				continue
-			}
+		if err != nil && !isDamage(err) {
 			return unavailable(err)
+		}
+		q.expiring.Delete(first)
+		if err != nil {
+			continue
 		}
 		if l := q.locked[first.seq]; l != nil {
 			t.e.drop(l)

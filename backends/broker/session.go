@@ -35,7 +35,11 @@ func (e *Engine) AcceptSession(a Address, id *string) (Session, error) {
 		return Session{}, err
 	}
 	g, err := t.choose(q, id)
-	if err != nil {
+	var kept store.Session
+	if err == nil {
+		kept, err = t.kept(q, g)
+	}
+	if err != nil { // what has expired has gone all the same
 		if flushed := t.flush(); flushed != nil {
 			return Session{}, flushed
 		}
@@ -46,10 +50,7 @@ func (e *Engine) AcceptSession(a Address, id *string) (Session, error) {
 	g.timer = e.timers.add(g.until, s)
 	e.sessions[g.token] = s
 	q.turnOf(g)
-	if err := t.putSession(q, g); err != nil {
-		t.end()
-		return Session{}, err
-	}
+	t.putSession(kept, g)
 	return Session{g.id, g.token, g.until}, t.flush()
 }
 
@@ -110,13 +111,15 @@ func (e *Engine) RenewSession(a Address, token message.UUID) (time.Time, error) 
 	if err != nil {
 		return time.Time{}, err
 	}
-	s.g.until = t.now.Add(s.q.of.p.LockDuration)
-	e.timers.move(s.g.timer, s.g.until)
-	t.extendHeld(s)
-	if err := t.putSession(s.q, s.g); err != nil {
+	kept, err := t.kept(s.q, s.g)
+	if err != nil {
 		t.end()
 		return time.Time{}, err
 	}
+	s.g.until = t.now.Add(s.q.of.p.LockDuration)
+	e.timers.move(s.g.timer, s.g.until)
+	t.extendHeld(s)
+	t.putSession(kept, s.g)
 	return s.g.until, t.flush()
 }
 
@@ -133,6 +136,11 @@ func (e *Engine) ReleaseSession(a Address, token message.UUID) error {
 // endSession ends the lock of a session; end ends each lock in it.
 func (t *tx) endSession(s *sessionLock, end func(*tx, *lock)) error {
 	q, g := s.q, s.g
+	kept, err := t.kept(q, g)
+	damage := isDamage(err) // and shows to whoever asks for the state
+	if err != nil && !damage {
+		return err
+	}
 	var seqs []uint64
 	g.hidden.Scan(func(seq uint64) bool { seqs = append(seqs, seq); return true })
 	for _, seq := range seqs {
@@ -143,27 +151,32 @@ func (t *tx) endSession(s *sessionLock, end func(*tx, *lock)) error {
 	t.e.timers.remove(g.timer)
 	delete(t.e.sessions, g.token)
 	g.token, g.until, g.timer = message.UUID{}, time.Time{}, nil
-	err := t.putSession(q, g)
+	if !damage {
+		t.putSession(kept, g)
+	}
 	q.turnOf(g)
-	return err
+	return nil
 }
 
-// putSession stores what is kept of a session beside its messages.
-func (t *tx) putSession(q *queue, g *group) error {
-	s := store.Session{Entity: q.of.id, ID: g.id, Token: g.token, LockedUntil: g.until}
-	switch {
-	case g.kept:
-		old, err := t.e.store.Session(q.of.id, g.id)
-		if err != nil {
-			return unavailable(err)
-		}
-		s.HasState, s.State, s.Updated = true, old.State, old.Updated
-	case g.token.IsZero():
-		t.batch.DeleteSession(q.of.id, g.id)
-		return nil
+// kept reads what is stored of a session beside its messages and its lock. It is read before
+// anything changes, since it may fail.
+func (t *tx) kept(q *queue, g *group) (store.Session, error) {
+	s := store.Session{Entity: q.of.id, ID: g.id}
+	if !g.kept {
+		return s, nil
+	}
+	old, err := t.e.store.Session(q.of.id, g.id)
+	s.HasState, s.State, s.Updated = true, old.State, old.Updated
+	return s, unavailable(err)
+}
+
+// putSession stores a session with its lock, as long as it has that or a state.
+func (t *tx) putSession(s store.Session, g *group) {
+	if s.Token, s.LockedUntil = g.token, g.until; s.Token.IsZero() && !s.HasState {
+		t.batch.DeleteSession(s.Entity, s.ID)
+		return
 	}
 	t.batch.PutSession(s)
-	return nil
 }
 
 // loadSession puts a stored session into the index.

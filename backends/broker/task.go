@@ -186,6 +186,11 @@ func (x *task) happen(t *tx) error {
 	}
 	q := x.source.subs[Main]
 	before := x.MoveTask
+	defer func() {
+		if x.MoveTask != before {
+			t.batch.PutTask(x.stored())
+		}
+	}()
 	for ; n > 0 && x.Status == TaskRunning; n-- {
 		seq, ok := q.oldest()
 		if !ok || seq > x.through {
@@ -204,9 +209,6 @@ func (x *task) happen(t *tx) error {
 		t.e.timers.add(t.now.Add(taskPatience), x)
 	default:
 		x.Status = TaskCompleted
-	}
-	if x.MoveTask != before {
-		t.batch.PutTask(x.stored())
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type timer struct {
 
 // event is what happens. It runs at its time: t.now is when the timer was set for, however
 // late it is run, so that one history has one outcome. It reads messages through t.state,
-// since others of the same moment may have changed them. The timer is gone before.
+// since others of the same moment may have changed them. The timer is gone before. It comes
+// back when the event fails, which it does before it changes what it would do again.
 type event interface{ happen(t *tx) error }
 
 // timers is a heap with the earliest on top.
@@ -77,6 +78,12 @@ func (h *timers) move(t *timer, at time.Time) {
 	heap.Fix(&h.heap, t.index)
 }
 
+// again puts a timer back that is gone.
+func (h *timers) again(t *timer, at time.Time) {
+	t.at = at
+	heap.Push(&h.heap, t)
+}
+
 func (h *timers) first() *timer {
 	if len(h.heap) == 0 {
 		return nil
@@ -84,15 +91,20 @@ func (h *timers) first() *timer {
 	return h.heap[0]
 }
 
-// advance makes true what has happened since the last command, in the order of time.
+// advance makes true what has happened since the last command, in the order of time. What
+// fails, because something cannot be read, is tried again, and not by every command, or none
+// would get through.
 func (t *tx) advance() error {
+	const patience = time.Second
 	now := t.now
 	t.remember()
 	var err error
 	for first := t.e.timers.first(); err == nil && first != nil && !first.at.After(now); first = t.e.timers.first() {
 		t.e.timers.remove(first)
 		t.now = first.at
-		err = first.what.happen(t)
+		if err = first.what.happen(t); err != nil {
+			t.e.timers.again(first, now.Add(patience))
+		}
 	}
 	t.now, t.changed, t.heads, t.seen = now, nil, nil, nil
 	return errors.Join(err, t.write())

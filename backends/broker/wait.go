@@ -202,16 +202,20 @@ func (e *Engine) tell(ent *entity) {
 }
 
 // Run makes what is due happen at its time, for a server whose clients wait for it, until ctx
-// ends. It returns nil then, or the error that stopped the engine. Only one may run.
+// ends. It returns nil then, or the error that stopped the engine; what fails because
+// something cannot be read is tried again. Only one may run.
 func (e *Engine) Run(ctx context.Context) error {
 	const never = 24 * time.Hour
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		if err := e.Tick(); err != nil {
+		err := e.Tick()
+		e.mu.Lock()
+		if stopped := e.closed || e.store.Failure() != nil; err != nil && stopped {
+			e.runsUntil = time.Time{}
+			e.unlock()
 			return err
 		}
-		e.mu.Lock()
 		now := e.readClock()
 		until := now.Add(never)
 		if first := e.timers.first(); first != nil && first.at.Before(until) {
