@@ -38,7 +38,7 @@ type Engine struct {
 	mu          sync.Mutex
 	closed      bool
 	done        chan struct{}        // closed when Close is through
-	latest      time.Time            // of all times seen
+	latest      time.Time            // of all times seen, in milliseconds
 	byName      map[string][]*entity // those whose names are equal without case
 	byID        map[uint32]*entity
 	lastEntity  uint32
@@ -147,13 +147,13 @@ func (e *Engine) begin() (*tx, error) {
 
 // readClock returns the time, which never goes back.
 func (e *Engine) readClock() time.Time {
-	// Round strips the monotonic reading, by which a clock that was set back would still
-	// seem to have gone forward.
-	if now := e.clock().Round(0); now.After(e.latest) {
+	// The store keeps milliseconds, and so does every time that the engine compares. Truncate
+	// strips the monotonic reading, too, by which a clock that was set back would still seem to
+	// have gone forward.
+	if now := e.clock().Truncate(time.Millisecond).UTC(); now.After(e.latest) {
 		e.latest = now
 	}
-	// The store keeps milliseconds, and so does every time that the engine compares.
-	return e.latest.Truncate(time.Millisecond).UTC()
+	return e.latest
 }
 
 // on begins a command on the queue that an address names.

@@ -107,6 +107,21 @@ func TestBacklogIsForwarded(t *testing.T) {
 	b.wantContents(b.queue, "deferred/0")
 }
 
+// What is given back is forwarded at once, though the clock stands between two milliseconds.
+func TestBacklogIsForwardedAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.make("end", Queue, nil)
+	b.send("a")
+	held := b.receive(b.queue)
+	b.change("orders", func(p *Properties) { p.ForwardTo = "end" })
+	b.pass(time.Millisecond / 2)
+	b.settle(b.queue, Abandon, held)
+	if at, ok := b.e.Due(); !ok || at.After(b.now) {
+		t.Errorf("the backlog is due at %v, and it is %v", at, b.now)
+	}
+	b.wantContents(at("end"), "a/0")
+}
+
 // A stop does not end the forwarding of a backlog, however large.
 // Source: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-auto-forwarding; reliability.md.
 func TestBacklogSurvivesAStop(t *testing.T) {
