@@ -143,6 +143,20 @@ func TestBacklogSurvivesAStop(t *testing.T) {
 	}
 }
 
+// The name of a destination that is gone does not come to mean a subscription, which nothing
+// else can send to.
+func TestDestinationIsNoSubscription(t *testing.T) {
+	b := newBench(t)
+	b.make("news/all", Queue, nil)
+	b.make("start", Queue, func(p *Properties) { p.ForwardTo = "news/all" })
+	b.ok(nil, b.e.Delete("news/all"))
+	b.make("news", Topic, nil)
+	b.make("news/Subscriptions/all", Subscription, nil)
+	b.post("start", says("a"))
+	b.wantContents(at("news/all"))
+	b.wantDead(transfer("start"), causeNoDestination("news/all"))
+}
+
 // A forwarded message has the time to live that it had left, or less where the destination
 // says so.
 // Source: servicebus-wire.md section 10, "TTL re-derived from remainder".

@@ -140,7 +140,7 @@ func (r *router) forward(from *entity, name string, c copyOf, keep uint64) {
 	switch {
 	case c.hops >= maxHops || len(r.landings) >= maxCopies:
 		refuse(TransferDeadLetter, causeHops)
-	case to == nil:
+	case to == nil || to.kind == Subscription: // for which the name of a queue that is gone can be short
 		refuse(TransferDeadLetter, causeNoDestination(name))
 	case !to.sends():
 		refuse(TransferDeadLetter, causeDestinationDisabled(to.name))
