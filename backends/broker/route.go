@@ -367,6 +367,9 @@ func valueSize(v message.Value) int {
 // the order in which they get it; one that gets several copies is named as often. It is
 // [ErrDuplicate] if one of them, or one on the way, would drop it. It changes nothing.
 func (e *Engine) Route(a Address, m *message.Message) ([]Address, error) {
+	if m == nil {
+		return nil, fmt.Errorf("%w: there is no message", ErrInvalid)
+	}
 	t, err := e.begin()
 	if err != nil {
 		return nil, err

@@ -471,6 +471,9 @@ func TestRoute(t *testing.T) {
 	b.post("q", says("m"))
 	_, err = b.e.Route(at("q"), says("m"))
 	b.want(err, ErrDuplicate)
+	_, err = b.e.Route(at("q"), nil)
+	b.want(err, ErrInvalid)
+	b.ok(nil, b.e.Tick()) // nobody has kept the lock
 }
 
 func TestReplaceRule(t *testing.T) {
