@@ -247,6 +247,7 @@ func (m *machine) stageSend(t *rapid.T) {
 	wantEach(t, "stage a send", errs, refused)
 	if refused == nil {
 		m.ref.tx.sends = append(m.ref.tx.sends, refStagedSend{a, via, msg})
+		m.ref.staged()
 	}
 }
 
@@ -268,6 +269,7 @@ func (m *machine) stageSettle(t *rapid.T) {
 	wantEach(t, "stage a settlement", errs, nil)
 	x.staged, x.decision = m.ref.tx, len(m.ref.tx.settles)
 	m.ref.tx.settles = append(m.ref.tx.settles, refStagedSettle{x, o, x.decision})
+	m.ref.staged()
 }
 
 // settleStaged: what a transaction has decided over nobody else can settle.

@@ -176,10 +176,14 @@ func (r *ref) stage() error {
 	if r.tx.ended {
 		return ErrTransaction
 	}
+	return nil
+}
+
+// staged is that something was staged: its time begins with the first.
+func (r *ref) staged() {
 	if r.tx.until.IsZero() {
 		r.tx.until = r.now.Add(refTransactionTime)
 	}
-	return nil
 }
 
 // commit does what was staged, or nothing if any of it cannot happen any more.

@@ -67,14 +67,21 @@ func (x *Transaction) stage(n int) (*tx, error) {
 		err = x.ended
 	case len(x.sends)+len(x.locks)+n > maxStaged:
 		err = fmt.Errorf("%w: a transaction has at most %d operations", ErrInvalid, maxStaged)
-	case x.timer == nil:
-		x.timer = x.e.timers.add(t.now.Add(maxTransaction), x)
 	}
 	if err != nil {
 		t.end()
 		return nil, err
 	}
 	return t, nil
+}
+
+// staged lets go of the lock after an operation. The first that staged something sets the time
+// that the transaction has.
+func (x *Transaction) staged(t *tx) {
+	if x.timer == nil && len(x.sends)+len(x.locks) > 0 {
+		x.timer = x.e.timers.add(t.now.Add(maxTransaction), x)
+	}
+	t.end()
 }
 
 // Send stages messages for an entity. With via, they are forwarded from that entity when the
@@ -87,7 +94,7 @@ func (x *Transaction) Send(a Address, via *Address, msgs []*message.Message) (er
 	if err != nil {
 		return nil, err
 	}
-	defer t.end()
+	defer x.staged(t)
 	find := x.e.destination
 	if via != nil {
 		find = x.e.target // one that is disabled refuses the transfer, not the send
@@ -123,7 +130,7 @@ func (x *Transaction) Settle(a Address, o Outcome, tokens ...message.UUID) (errs
 	if err != nil {
 		return nil, err
 	}
-	defer t.end()
+	defer x.staged(t)
 	q, err := x.e.find(a)
 	if err != nil {
 		return nil, err

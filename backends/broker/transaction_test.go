@@ -225,6 +225,14 @@ func TestTransactionTimeout(t *testing.T) {
 	for late, want := range map[time.Duration]error{0: ErrTransaction, -time.Millisecond: nil} {
 		x := b.e.Begin()
 		b.pass(time.Hour)
+		_, err := x.Send(at("nowhere"), nil, []*message.Message{says("a")})
+		b.want(err, ErrNoEntity)
+		_, err = x.Settle(b.queue, Outcome{Action: Complete}, message.UUID{1})
+		b.ok(nil, err) // which says that there is no such lock
+		if due, ok := b.e.Due(); ok {
+			t.Errorf("it ends at %v though nothing was staged", due)
+		}
+		b.pass(time.Hour)
 		b.ok(x.Send(b.queue, nil, []*message.Message{says("a")}))
 		b.pass(time.Minute)
 		b.ok(x.Send(b.queue, nil, []*message.Message{says("b")}))
