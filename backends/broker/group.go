@@ -17,6 +17,7 @@ type group struct {
 	ready  btree.Set[uint64]
 	hidden btree.Set[uint64] // locked ones; in message groups delayed ones too
 	turn   uint64            // among those that have something to deliver; 0: this has not
+	first  uint64            // of a message group: what it has to deliver first; 0: nothing
 
 	// Of sessions.
 
@@ -69,7 +70,9 @@ func (q *queue) served(g *group) {
 // turnOf gives a group that has something to deliver its turn, behind all others, or takes
 // it away, and forgets a group of which nothing is left.
 func (q *queue) turnOf(g *group) {
-	switch open := q.open(g); {
+	open := q.open(g)
+	q.firstOf(g, open)
+	switch {
 	case open && g.turn == 0:
 		q.stir()
 		q.turn++
@@ -81,5 +84,25 @@ func (q *queue) turnOf(g *group) {
 	}
 	if g.ready.Len() == 0 && g.hidden.Len() == 0 && g.token.IsZero() && !g.kept {
 		delete(q.groups, g.id)
+	}
+}
+
+// firstOf keeps the order of what the message groups have to deliver first.
+func (q *queue) firstOf(g *group, open bool) {
+	if !q.of.p.Groups {
+		return
+	}
+	first := uint64(0)
+	if open {
+		first, _ = g.ready.Min()
+	}
+	if first == g.first {
+		return
+	}
+	if g.first != 0 {
+		q.firsts.Delete(g.first)
+	}
+	if g.first = first; first != 0 {
+		q.firsts.Insert(first)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,12 +36,29 @@ func indexOf(e *Engine) map[string]any {
 			out[name+"scheduled"] = scheduled
 			out[name+"held aside"] = q.heldAside
 			out[name+"expiring"] = q.expiring.Items()
+			out[name+"firsts"] = q.firsts.Keys()
 			for id, g := range q.groups {
 				out[name+"group "+id] = fmt.Sprint(g.ready.Keys(), g.hidden.Keys(), g.turn > 0, g.kept, g.token, g.until)
 			}
 		}
 	}
 	return out
+}
+
+// wantFirsts looks for what the message groups have to deliver first, the hard way.
+func wantFirsts(t *testing.T, e *Engine) {
+	for _, ent := range e.byID {
+		want := []uint64{}
+		for _, g := range ent.subs[Main].groups {
+			if first, ok := g.ready.Min(); ok && ent.p.Groups && ent.subs[Main].open(g) {
+				want = append(want, first)
+			}
+		}
+		slices.Sort(want)
+		if got := ent.subs[Main].firsts.Keys(); !slices.Equal(got, want) {
+			t.Errorf("%s: the first of the groups are %v, want %v", ent.name, got, want)
+		}
+	}
 }
 
 // unused lists heads and bodies that are stored and that no message has.
@@ -79,6 +97,7 @@ func TestIndexIsWhatIsStored(t *testing.T) {
 			if err := b.e.Tick(); err != nil {
 				t.Fatal(err)
 			}
+			wantFirsts(t, b.e)
 			before := indexOf(b.e)
 			b.flush() // so that the crash loses nothing
 			live, image := b.fs, b.fs.CrashClone(vfs.CrashCloneCfg{})

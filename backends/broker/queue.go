@@ -25,6 +25,7 @@ type queue struct {
 	groups map[string]*group         // sessions or message groups; nil: it has none
 	turns  btree.Map[uint64, *group] // the groups that have something to deliver, by their turn
 	turn   uint64                    // the last turn given
+	firsts btree.Set[uint64]         // of each message group that has a turn, what comes first
 
 	expiring btree.BTreeG[expiry] // what time removes, the earliest first
 	sweeper  *timer               // of a queue with a retention: when the first expires

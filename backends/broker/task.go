@@ -235,16 +235,10 @@ func (x *task) waits(q *queue) bool {
 
 // oldest returns the first message that a receive could have.
 func (q *queue) oldest() (first uint64, ok bool) {
-	if q.groups == nil || len(q.locked)+len(q.scheduled) == 0 {
-		return q.ready.Min()
+	if q.of.p.Groups {
+		return q.firsts.Min()
 	}
-	q.turns.Scan(func(_ uint64, g *group) bool {
-		if seq, any := g.ready.Min(); any && (!ok || seq < first) {
-			first, ok = seq, true
-		}
-		return true
-	})
-	return first, ok
+	return q.ready.Min()
 }
 
 // moveBack moves one message, or says why the task fails.
