@@ -99,11 +99,12 @@ func (t *tx) waiting(q *queue, seq uint64) (store.State, *message.Message, error
 // sweep is that messages of a queue with a retention have reached their end.
 type sweep struct{ q *queue }
 
-// happen removes them, held or not. A lock on one is lost.
+// happen removes them, held or not, some at a time. A lock on one is lost.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
 func (s sweep) happen(t *tx) error {
+	const some = 1000
 	q := s.q
-	for {
+	for range some {
 		first, ok := q.expiring.Min()
 		if !ok || !time.UnixMilli(first.at).Add(q.of.p.Retention).Before(t.now) {
 			q.sweeper = nil
@@ -125,6 +126,8 @@ func (s sweep) happen(t *tx) error {
 		}
 		t.remove(q, first.seq, &st)
 	}
+	q.sweeper = t.e.timers.add(t.now, s)
+	return nil
 }
 
 // expireReady dead-letters or removes what has expired in a queue, some of it at a time: the

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,32 @@ func TestRetentionOfDelayed(t *testing.T) {
 	if i := b.info("jobs"); i.Delayed != 0 {
 		t.Errorf("%d are delayed", i.Delayed)
 	}
+}
+
+// probe is an event that looks.
+type probe func(t *tx)
+
+func (p probe) happen(t *tx) error { p(t); return nil }
+
+// What has ended while nobody came is removed in parts, before anything else can happen.
+func TestRetentionOfMany(t *testing.T) {
+	b := newSQS(t, retained(time.Minute))
+	const many = 2500
+	b.ok(refusals(b.e.Send(b.queue, slices.Repeat([]*message.Message{says("a")}, many))))
+	b.pass(time.Minute + time.Millisecond)
+	left := []int{}
+	for range 4 {
+		b.e.timers.add(b.now, probe(func(*tx) { left = append(left, b.e.entity("jobs").subs[Main].ready.Len()) }))
+	}
+	b.pass(time.Hour)
+	if i := b.info("jobs"); i.Active != 0 || i.Size != 0 {
+		t.Errorf("%d messages of %d bytes are left", i.Active, i.Size)
+	}
+	if left[0] != many-1000 {
+		t.Errorf("in the same moment %v messages were left, want that 1000 are removed at a time", left)
+	}
+	b.restart()
+	b.wantContents(b.queue)
 }
 
 // A change of the retention holds for the messages that are there.

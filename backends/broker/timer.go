@@ -91,9 +91,13 @@ func (h *timers) first() *timer {
 	return h.heap[0]
 }
 
+// maxGathered is how many bytes are gathered, about, before they are written.
+const maxGathered = 1 << 20
+
 // advance makes true what has happened since the last command, in the order of time. What
 // fails, because something cannot be read, is tried again, and not by every command, or none
-// would get through.
+// would get through. After a long time there may be very much: it is written in parts, between
+// events, so that it needs no more memory than one of them.
 func (t *tx) advance() error {
 	const patience = time.Second
 	now := t.now
@@ -104,6 +108,9 @@ func (t *tx) advance() error {
 		t.now = first.at
 		if err = first.what.happen(t); err != nil {
 			t.e.timers.again(first, now.Add(patience))
+		} else if t.batch.Size() > maxGathered {
+			err = t.write()
+			t.remember()
 		}
 	}
 	t.now, t.changed, t.heads, t.seen = now, nil, nil, nil
@@ -112,7 +119,7 @@ func (t *tx) advance() error {
 
 // remember makes what this command writes from now on readable in it.
 func (t *tx) remember() {
-	t.changed, t.heads = map[store.Key]*store.State{}, map[uint64][]byte{}
+	t.changed, t.heads, t.seen = map[store.Key]*store.State{}, map[uint64][]byte{}, nil
 }
 
 // write writes what advance has gathered at once, because the command that follows reads

@@ -70,6 +70,33 @@ func TestRunOutlivesReadErrors(t *testing.T) {
 	})
 }
 
+// However much is due when somebody comes, it is written in parts.
+func TestMuchIsDue(t *testing.T) {
+	b := newBench(t)
+	const many = 12_000
+	largest := 0
+	for part := range many / 1000 {
+		var msgs []*message.Message
+		for n := range 1000 {
+			msgs = append(msgs, b.scheduled("m", time.Duration(part*1000+n)*time.Second+time.Second))
+		}
+		b.ok(refusals(b.e.Send(b.queue, msgs)))
+		b.e.timers.add(b.now.Add(time.Duration(part)*1000*time.Second), probe(func(t *tx) { largest = max(largest, t.batch.Size()) }))
+	}
+	b.pass(many * time.Second)
+	b.ok(nil, b.e.Tick())
+	if i := b.info("orders"); i.Active != many || i.Scheduled != 0 {
+		t.Errorf("%d messages are active and %d scheduled", i.Active, i.Scheduled)
+	}
+	if largest < maxGathered/4 || largest > maxGathered+maxGathered/4 {
+		t.Errorf("%d bytes were gathered at once, want %d at most, about", largest, maxGathered)
+	}
+	b.crash()
+	if i := b.info("orders"); i.Active+i.Scheduled != many {
+		t.Errorf("after a crash there are %d messages", i.Active+i.Scheduled)
+	}
+}
+
 // forget takes what is stored of a session away, as damage would.
 func (b *bench) forget(name, session string) {
 	b.Helper()

@@ -171,6 +171,9 @@ func (s *Store) recycle(b *Batch) error {
 // Empty reports whether the batch holds no writes.
 func (b *Batch) Empty() bool { return b.b.Empty() }
 
+// Size returns how many bytes were gathered, about.
+func (b *Batch) Size() int { return b.b.Len() }
+
 // PutEntity writes an entity.
 func (b *Batch) PutEntity(e *Entity) {
 	b.set(entityKey(e.ID), e.append(b.buf[:0]))
