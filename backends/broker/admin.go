@@ -3,7 +3,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ func (e *Engine) Create(name string, kind Kind, p Properties, rules ...Rule) err
 	if err != nil {
 		return err
 	}
-	ent := newEntity(e.lastEntity+1, name, kind, p, 1)
+	ent := newEntity(e.lastEntity+1, name, kind, p.clone(), 1)
 	ent.created, ent.modified, ent.accessed = t.now, t.now, t.now
 	ent.rules = compiled
 	for _, r := range compiled {
@@ -138,14 +137,13 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	if err != nil {
 		return err
 	}
-	old, p := ent.p, ent.p
-	p.Extra, p.RedriveAllow.Sources = maps.Clone(p.Extra), slices.Clone(p.RedriveAllow.Sources)
+	old, p := ent.p, ent.p.clone()
 	err = f(&p)
 	if err == nil {
 		err = errors.Join(p.validate(ent.kind), p.changed(&old, ent.kind))
 	}
 	if err == nil {
-		ent.p = p
+		ent.p = p.clone() // f may have kept p
 		if err = e.connects(ent, &old); err != nil {
 			ent.p = old
 		}

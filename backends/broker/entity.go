@@ -181,7 +181,7 @@ type Info struct {
 
 func (ent *entity) info(now time.Time) Info {
 	i := Info{
-		Name: ent.name, Kind: ent.kind, Properties: ent.p, Created: ent.created, Modified: ent.modified, Accessed: ent.accessed,
+		Name: ent.name, Kind: ent.kind, Properties: ent.p.clone(), Created: ent.created, Modified: ent.modified, Accessed: ent.accessed,
 		Size: ent.size, AsOf: now,
 	}
 	ent.count(&i)

@@ -162,7 +162,9 @@ type Properties struct {
 	// Kept and shown, without effect here.
 
 	BatchedOperations, Partitioning, SupportOrdering bool
-	// Extra holds what a server keeps with the entity, such as tags or a policy, by name.
+	// Extra holds what a server keeps with the entity, such as tags, a policy or a duration as
+	// it was written, by name. It is set in Create and Change, and [Properties.List] and
+	// [Properties.Set] pass over it.
 	Extra map[string]string
 }
 

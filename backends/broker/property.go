@@ -18,6 +18,13 @@ type Property struct {
 	Immutable bool   // fixed when the entity is created
 }
 
+// clone returns a copy that shares nothing.
+func (p *Properties) clone() Properties {
+	c := *p
+	c.Extra, c.RedriveAllow.Sources = maps.Clone(p.Extra), slices.Clone(p.RedriveAllow.Sources)
+	return c
+}
+
 // List returns all properties that apply to the entity, in an order that does not change:
 // what the entity is, what may be sent to it, how it is received, how long it is kept, where
 // it goes then, and what is kept without effect.

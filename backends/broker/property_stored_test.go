@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -109,4 +110,40 @@ func FuzzDecodeProperties(f *testing.F) {
 			t.Errorf("got\n%+v, want\n%+v", again, p)
 		}
 	})
+}
+
+// What a server keeps with an entity stays, belongs to the engine alone, and is no property
+// that anybody sets by name.
+func TestExtra(t *testing.T) {
+	b := newBench(t)
+	given := map[string]string{"LockDuration": "PT60S", "Tag": "blue"}
+	b.make("q", Queue, func(p *Properties) { p.Extra = given })
+	given["Tag"] = "red"
+	b.info("q").Extra["Tag"] = "green"
+	var late *Properties
+	b.change("q", func(p *Properties) { p.Extra["AutoDeleteOnIdle"] = "PT6H"; late = p })
+	late.Extra["Tag"] = "yellow"
+	for range 2 {
+		p := b.info("q").Properties
+		if want := map[string]string{"LockDuration": "PT60S", "Tag": "blue", "AutoDeleteOnIdle": "PT6H"}; !maps.Equal(p.Extra, want) {
+			t.Errorf("it keeps %v, want %v", p.Extra, want)
+		}
+		if p.LockDuration != time.Minute || p.AutoDeleteOnIdle != 0 {
+			t.Errorf("it has become effective: %+v", p)
+		}
+		for _, x := range p.List(Queue) {
+			if x.Name == "Tag" || strings.HasPrefix(x.Name, "Extra") {
+				t.Errorf("%s is listed", x.Name)
+			}
+		}
+		for _, name := range []string{"Tag", "Extra", "Extra.Tag"} {
+			b.want(p.Set(Queue, name, "x"), ErrInvalid)
+		}
+		b.restart()
+	}
+	b.change("q", func(p *Properties) { p.Extra = nil })
+	b.crash()
+	if p := b.info("q").Properties; len(p.Extra) > 0 {
+		t.Errorf("it keeps %v after all was taken away", p.Extra)
+	}
 }
