@@ -3,6 +3,7 @@ package atomd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -113,24 +114,31 @@ func (c *call) put(kind broker.Kind, name string, info broker.Info, missing bool
 		if kind != info.Kind {
 			return notFound(name)
 		}
-		err := c.s.Engine.Change(info.Name, func(p *broker.Properties) error { return c.apply(p, kind, name, d, false) })
-		if err != nil {
-			return forwarding(err)
+		if err := c.change(info, d); err != nil {
+			return err
 		}
 		return c.describe(http.StatusOK, info.Name)
 	}
 	if err := c.create(kind, name, d); err != nil {
-		return forwarding(err)
+		return err
 	}
 	return c.describe(http.StatusCreated, name)
 }
 
-// forwarding says in the words of the service that a destination is missing.
-func forwarding(err error) error {
-	if errors.Is(err, broker.ErrNoEntity) && strings.Contains(err.Error(), "forward") {
-		return problem{http.StatusBadRequest, "SubCode=40400. The auto forwarding destination entity does not exist. " + err.Error() + "."}
+// reachable refuses a destination that is not there, in the words of the service, unless the
+// entity forwards to it already.
+func (c *call) reachable(p, old *broker.Properties) error {
+	for _, to := range [...]struct{ now, before string }{
+		{p.ForwardTo, old.ForwardTo}, {p.ForwardDeadLettersTo, old.ForwardDeadLettersTo},
+	} {
+		if to.now == "" || strings.EqualFold(to.now, to.before) {
+			continue
+		}
+		if info, err := c.s.Engine.Entity(to.now); errors.Is(err, broker.ErrNoEntity) || err == nil && info.Kind == broker.Subscription {
+			return problem{http.StatusBadRequest, "SubCode=40400. The auto forwarding destination entity does not exist."}
+		}
 	}
-	return err
+	return nil
 }
 
 // readEntity reads the description in the body, which says what kind of entity is meant.
@@ -152,6 +160,19 @@ func (c *call) readEntity(kind broker.Kind) (*element, broker.Kind, error) {
 	return nil, "", badRequest("The body has neither a QueueDescription nor a TopicDescription.")
 }
 
+// change sets what a description says, in one commit.
+func (c *call) change(info broker.Info, d *element) error {
+	p := info.Properties // the engine cannot be asked for other entities during a change
+	p.Extra = maps.Clone(p.Extra)
+	if err := c.apply(&p, info.Kind, info.Name, d, false); err != nil {
+		return err
+	}
+	if err := c.reachable(&p, &info.Properties); err != nil {
+		return err
+	}
+	return c.s.Engine.Change(info.Name, func(p *broker.Properties) error { return c.apply(p, info.Kind, info.Name, d, false) })
+}
+
 func (c *call) create(kind broker.Kind, name string, d *element) error {
 	if err := checkName(kind, name); err != nil {
 		return err
@@ -168,6 +189,9 @@ func (c *call) create(kind broker.Kind, name string, d *element) error {
 		}
 	}
 	if err := c.apply(&p, kind, name, d, true); err != nil {
+		return err
+	}
+	if err := c.reachable(&p, &broker.Properties{}); err != nil {
 		return err
 	}
 	var rules []broker.Rule

@@ -1,18 +1,16 @@
 package atomd
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 
 	"dlq/backends/broker"
-	"dlq/backends/broker/sas"
 )
 
 // What is kept in the properties of an entity beside what the engine knows, by element.
 const (
 	extraPrefix = "atom:"
-	extraRules  = extraPrefix + "AuthorizationRules" // JSON
+	extraKeys   = "AuthorizationRules" // JSON
 )
 
 // textual are the elements whose text is given back as it came as long as it means what the
@@ -32,6 +30,9 @@ func keep(p *broker.Properties, name, text string) {
 	}
 	p.Extra[extraPrefix+name] = text
 }
+
+// maxKept bounds the texts of textual, in bytes. What is longer is given back in our own form.
+const maxKept = 512
 
 // kept returns the text of an element as it was given, if it still means what the property is
 // now.
@@ -57,52 +58,27 @@ func value(p *broker.Properties, kind broker.Kind, name string) string {
 	return ""
 }
 
-// authorizationRule is a key of an entity.
-type authorizationRule struct {
-	KeyName, PrimaryKey, SecondaryKey string
-	Rights                            []string
-	ClaimType, ClaimValue             string
-}
-
-// authorizationRules returns the keys of an entity.
-func authorizationRules(p *broker.Properties) []authorizationRule {
-	var rules []authorizationRule
-	_ = json.Unmarshal([]byte(p.Extra[extraRules]), &rules) // what this package wrote, or nothing
-	return rules
-}
-
-func keepRules(p *broker.Properties, rules []authorizationRule) error {
-	if len(rules) > 12 {
-		return badRequest("An entity has at most 12 authorization rules.")
+// keepFlag notes a flag that means nothing here.
+func keepFlag(p *broker.Properties, name, text string) error {
+	b, err := parseBool(text)
+	if err == nil {
+		keep(p, name, strconv.FormatBool(b))
 	}
-	b, err := json.Marshal(rules)
-	if err != nil {
-		return err
-	}
-	keep(p, strings.TrimPrefix(extraRules, extraPrefix), string(b))
-	return nil
+	return err
 }
 
-// AuthorizationKeys returns the keys that the authorization rules of an entity hold, which
-// sign tokens for it.
-func AuthorizationKeys(entity string, p broker.Properties) []sas.Key {
-	var keys []sas.Key
-	for _, r := range authorizationRules(&p) {
-		rights, err := sas.ParseRights(r.Rights...)
-		if err != nil {
-			continue // it was refused when it was set
-		}
-		keys = append(keys, sas.Key{
-			Name: r.KeyName, Primary: sas.NewSecret(r.PrimaryKey), Secondary: sas.NewSecret(r.SecondaryKey), Rights: rights, Entity: entity,
-		})
-	}
-	return keys
+// keptFlag writes a flag that means nothing here.
+func keptFlag(w *writer, info *broker.Info, name string) {
+	w.flag(name, info.Extra[extraPrefix+name] == "true")
 }
 
+// parseBool reads a boolean of XML Schema.
 func parseBool(s string) (bool, error) {
-	b, err := strconv.ParseBool(strings.TrimSpace(s))
-	if err != nil {
-		return false, badRequest("'%s' is neither true nor false.", s)
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
 	}
-	return b, nil
+	return false, badRequest("'%s' is neither true nor false.", s)
 }

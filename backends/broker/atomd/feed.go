@@ -75,37 +75,37 @@ func (c *call) listSubscriptions(topic string) error {
 	if !ok {
 		return c.unauthorizedSubscription(topic, "EnumerateSubscriptions")
 	}
-	all, err := c.subscriptionsOf(topic)
+	info, err := c.s.Engine.Entity(topic)
+	if err != nil && !errors.Is(err, broker.ErrNoEntity) {
+		return err
+	}
+	if err != nil || info.Kind != broker.Topic {
+		return notFound(topic)
+	}
+	subscriptions, err := c.subscriptionsOf(info.Name)
 	if err != nil {
 		return err
 	}
-	return feed(c, topic+"/Subscriptions", "Subscriptions", all, c.infoEntry)
+	return feed(c, info.Name+"/Subscriptions", "Subscriptions", subscriptions, c.infoEntry)
 }
 
-// subscriptionsOf lists the subscriptions of a topic.
+// subscriptionsOf lists the subscriptions of a topic, as they are when the request first asks
+// for those of any.
 func (c *call) subscriptionsOf(topic string) ([]broker.Info, error) {
-	info, err := c.s.Engine.Entity(topic)
-	if err != nil {
-		if errors.Is(err, broker.ErrNoEntity) {
-			err = notFound(topic)
+	if c.subscriptions == nil {
+		all, err := c.s.Engine.Entities()
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
-	}
-	if info.Kind != broker.Topic {
-		return nil, notFound(topic)
-	}
-	all, err := c.s.Engine.Entities()
-	if err != nil {
-		return nil, err
-	}
-	prefix := strings.ToLower(subscriptionName(info.Name, ""))
-	var subs []broker.Info
-	for _, one := range all {
-		if one.Kind == broker.Subscription && strings.HasPrefix(strings.ToLower(one.Name), prefix) {
-			subs = append(subs, one)
+		c.subscriptions = map[string][]broker.Info{}
+		for _, info := range all {
+			if cut := strings.LastIndex(strings.ToLower(info.Name), "/subscriptions/"); info.Kind == broker.Subscription && cut >= 0 {
+				key := strings.ToLower(info.Name[:cut])
+				c.subscriptions[key] = append(c.subscriptions[key], info)
+			}
 		}
 	}
-	return subs, nil
+	return c.subscriptions[strings.ToLower(topic)], nil
 }
 
 // feed answers with one page of items. A link to the next page is there only if there is
@@ -116,7 +116,7 @@ func feed[T any](c *call, path, title string, items []T, entry func(*writer, T))
 		return err
 	}
 	items = items[min(skip, len(items)):]
-	more := len(items) > top
+	more := top > 0 && len(items) > top
 	items = items[:min(top, len(items))]
 	w := newWriter()
 	w.open("feed", "xmlns", atomSpace)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"dlq/backends/broker"
@@ -41,8 +42,12 @@ func readFilter(e *element) (f broker.Filter, err error) {
 	if e == nil {
 		return broker.Filter{Kind: broker.TrueFilter}, nil
 	}
-	switch e.typ {
-	case "TrueFilter", "":
+	typ := e.typ
+	if typ == "" && len(e.children) == 0 {
+		typ = "TrueFilter"
+	}
+	switch typ {
+	case "TrueFilter":
 		f.Kind = broker.TrueFilter
 	case "FalseFilter":
 		f.Kind = broker.FalseFilter
@@ -112,10 +117,7 @@ func readValue(typ, text string) (message.Value, error) {
 		b, err := parseBool(text)
 		return message.Bool(b), err
 	case "int":
-		n, err := strconv.ParseInt(text, 10, 64) // some clients write every integer so
-		if n != int64(int32(n)) {
-			return message.Long(n), err
-		}
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 		return message.Int(n), err
 	case "dateTime":
 		t, err := time.Parse(time.RFC3339Nano, text)

@@ -22,8 +22,10 @@ const (
 type element struct {
 	name     string
 	typ      string // the i:type attribute, without its prefix
+	none     bool   // marked with i:nil: it says nothing
 	children []*element
 	text     string
+	parts    []byte // of the text, until it ends
 }
 
 // child returns the first child of a name; nil: there is none.
@@ -59,6 +61,22 @@ func (e *element) str(name string) *string {
 		return nil
 	}
 	return &c.text
+}
+
+// get returns the text of a child; "": there is none, or it is empty.
+func (e *element) get(name string) string {
+	if c := e.child(name); c != nil {
+		return c.text
+	}
+	return ""
+}
+
+// list returns the children.
+func (e *element) list() []*element {
+	if e == nil {
+		return nil
+	}
+	return e.children
 }
 
 // readBody reads the description in the body of a request.
@@ -108,17 +126,21 @@ func parse(b []byte) (*element, error) {
 		switch t := t.(type) {
 		case xml.StartElement:
 			e := &element{name: t.Name.Local}
-			for _, a := range t.Attr {
-				if a.Name.Local == "type" { // of whatever prefix: some clients bind none
+			for _, a := range t.Attr { // of whatever prefix: some clients bind none
+				switch a.Name.Local {
+				case "type":
 					e.typ = local(a.Value)
+				case "nil":
+					e.none = a.Value == "true" || a.Value == "1"
 				}
 			}
 			top.children = append(top.children, e)
 			stack = append(stack, e)
 		case xml.EndElement:
+			top.text, top.parts = string(top.parts), nil
 			stack = stack[:len(stack)-1]
 		case xml.CharData:
-			top.text += string(t)
+			top.parts = append(top.parts, t...)
 		case xml.Directive:
 			return nil, errors.New("a document type is not taken")
 		}

@@ -58,6 +58,8 @@ type call struct {
 	r    *http.Request
 	base string // scheme and host as the client knows them
 	api  string // api-version
+
+	subscriptions map[string][]broker.Info // by their topics in lower case, see subscriptionsOf; nil: not yet
 }
 
 // ServeHTTP answers one request. Paths compare without case.
@@ -68,8 +70,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &call{s: s, w: w, r: r, base: scheme + "://" + r.Host, api: r.URL.Query().Get("api-version")}
 	segments := segmentsOf(r.URL)
-	if len(segments) == 1 && strings.EqualFold(segments[0], "health") {
-		c.health()
+	if len(segments) == 1 && strings.EqualFold(segments[0], "health") && c.r.Method != http.MethodPut && !c.r.URL.Query().Has("api-version") {
+		c.health() // an SDK that means an entity of that name says its version
 		return
 	}
 	if err := c.fault(segments); err != nil {
@@ -138,6 +140,9 @@ func (c *call) route(segments []string) error {
 	case n >= 2 && last(1) == "subscriptions":
 		return c.listSubscriptions(name(0, n-1))
 	case n >= 4 && last(1) == "rules" && last(3) == "subscriptions":
+		if c.r.Method == http.MethodPut { // of a client that names the rule in the body alone
+			return c.rule(subscriptionName(name(0, n-3), segments[n-2]), broker.DefaultRule)
+		}
 		return c.listRules(subscriptionName(name(0, n-3), segments[n-2]))
 	case n >= 5 && last(2) == "rules" && last(4) == "subscriptions":
 		return c.rule(subscriptionName(name(0, n-4), segments[n-3]), segments[n-1])
@@ -218,7 +223,14 @@ func (c *call) claim() (sas.Claim, error) {
 	if header == "" {
 		return sas.Claim{}, problem{http.StatusUnauthorized, "MissingToken: The authorization header was not found."}
 	}
-	claim, err := c.s.Gate.Token("", header)
+	kind := sas.KindSAS
+	if scheme, rest, _ := strings.Cut(header, " "); !strings.EqualFold(scheme, "SharedAccessSignature") {
+		kind = sas.KindJWT // the Azure SDK for Go sends it without a scheme
+		if strings.EqualFold(scheme, "Bearer") {
+			header = rest
+		}
+	}
+	claim, err := c.s.Gate.Token(kind, header)
 	var expired *sas.ExpiredError
 	switch {
 	case errors.As(err, &expired):
@@ -233,7 +245,7 @@ func (c *call) claim() (sas.Claim, error) {
 // allowed reports whether the request may manage an entity; "" is the namespace. The error
 // is for a token that is none.
 func (c *call) allowed(entity string) (bool, error) {
-	if c.s.Gate.Open() {
+	if c.s.Gate == nil || c.s.Gate.Open() {
 		return true, nil
 	}
 	claim, err := c.claim()

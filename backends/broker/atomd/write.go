@@ -3,9 +3,9 @@ package atomd
 import (
 	"bytes"
 	"crypto/rand"
-	"encoding/xml"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -38,12 +38,27 @@ func (w *writer) open(name string, attributes ...string) {
 
 func (w *writer) close(name string) { w.buf.WriteString("</" + name + ">") }
 
+// escape writes text that means itself. Apostrophes stay: clients look for texts in the bytes
+// of an answer. What XML cannot hold is shown as a replacement character.
 func (w *writer) escape(s string) {
-	var escaped bytes.Buffer
-	_ = xml.EscapeText(&escaped, []byte(s)) // a buffer takes everything
-	// Clients look for texts with these in them as they are.
-	text := bytes.ReplaceAll(escaped.Bytes(), []byte("&#39;"), []byte("'"))
-	w.buf.Write(text)
+	for _, r := range s {
+		switch {
+		case r == '&':
+			w.buf.WriteString("&amp;")
+		case r == '<':
+			w.buf.WriteString("&lt;")
+		case r == '>':
+			w.buf.WriteString("&gt;")
+		case r == '"':
+			w.buf.WriteString("&quot;")
+		case r == '\t', r == '\n', r == '\r': // a reader would change them
+			fmt.Fprintf(&w.buf, "&#%d;", r)
+		case r < ' ', r == 0xfffe, r == 0xffff:
+			w.buf.WriteRune(utf8.RuneError)
+		default:
+			w.buf.WriteRune(r) // of what is not UTF-8, range has made a replacement character
+		}
+	}
 }
 
 // text writes an element that holds text.
