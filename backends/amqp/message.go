@@ -55,7 +55,7 @@ func codeOfSection(name string) (uint64, bool) {
 func DecodeMessage(b []byte) (*message.Message, error) {
 	d := decoder{b: b, slots: len(b) + MaxZeroWidth}
 	m := new(message.Message)
-	last := uint64(0)
+	last, footer := uint64(0), false
 	for n := 1; len(d.b) > 0; n++ {
 		if n > MaxSections {
 			return nil, overLimit("more than %d sections", MaxSections)
@@ -70,10 +70,14 @@ func DecodeMessage(b []byte) (*message.Message, error) {
 		if code < codeHeader || code > codeFooter {
 			return nil, malformed("no section has the descriptor %#x", code)
 		}
-		if !follows(code, last) {
+		switch {
+		case code == codeFooter && !footer:
+			footer = true // rhea, which is below the JavaScript SDK, writes it before the body
+		case code == codeFooter || !follows(code, last):
 			return nil, malformed("the section %#x behind the section %#x", code, last)
+		default:
+			last = code
 		}
-		last = code
 		if err := d.section(m, code); err != nil {
 			return nil, err
 		}

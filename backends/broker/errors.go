@@ -1,23 +1,27 @@
 package broker
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors of the engine, to be matched with errors.Is. Unless they say otherwise they are
 // about one message or entity, and nothing has changed for it.
 var (
-	ErrNoEntity    = errors.New("no such entity")
-	ErrNoMessage   = errors.New("no such message")
-	ErrNoSession   = errors.New("no session is free that has a message")
-	ErrExists      = errors.New("entity exists already")
-	ErrInvalid     = errors.New("invalid argument")
-	ErrUnsupported = errors.New("the entity does not support this")
-	ErrDisabled    = errors.New("the entity is disabled for this")
-	ErrTooLarge    = errors.New("message is too large")
-	ErrQuota       = errors.New("the entity is full")
-	ErrInFlight    = errors.New("too many messages are in flight")
-	ErrNotSent     = errors.New("another message of the same call was refused, so nothing was sent")
-	ErrLocked      = errors.New("another receiver holds it")
-	ErrDamaged     = errors.New("the stored message is damaged")
+	ErrNoEntity     = errors.New("no such entity")
+	ErrNoMessage    = errors.New("no such message")
+	ErrNoSession    = errors.New("no session is free that has a message")
+	ErrExists       = errors.New("entity exists already")
+	ErrInvalid      = errors.New("invalid argument")
+	ErrUnsupported  = errors.New("the entity does not support this")
+	ErrDisabled     = errors.New("the entity is disabled for this")
+	ErrNeedsSession = fmt.Errorf("%w: a message needs a session id here", ErrInvalid)
+	ErrTooLarge     = errors.New("message is too large")
+	ErrQuota        = errors.New("the entity is full")
+	ErrInFlight     = errors.New("too many messages are in flight")
+	ErrNotSent      = errors.New("another message of the same call was refused, so nothing was sent")
+	ErrLocked       = errors.New("another receiver holds it")
+	ErrDamaged      = errors.New("the stored message is damaged")
 
 	ErrLockLost        = errors.New("the lock has expired or was settled before")
 	ErrSessionLockLost = errors.New("the lock of the session has expired or was given back")

@@ -160,6 +160,7 @@ func (e *Engine) expire(q *queue, seq uint64, st *store.State) {
 		e.timeSweep(q)
 	case q.sub == Main && !st.Expires.IsZero() && (st.State == message.Active || e.sabotaged("ttl-deferred")):
 		q.expiring.Set(expiry{q.expiresAt(st), seq})
+		e.soonest(st.Expires)
 	}
 }
 

@@ -194,7 +194,7 @@ func (t *tx) accepts(ent *entity, m *message.Message, c *content, size int64) er
 	case !ent.sized(size):
 		return fmt.Errorf("%w: %s holds %d of %d bytes", ErrQuota, ent.name, ent.size, ent.p.MaxSize)
 	case (ent.p.RequiresSession || ent.p.Groups) && m.SessionID == nil:
-		return fmt.Errorf("%w: %s takes only messages with a session id", ErrInvalid, ent.name)
+		return fmt.Errorf("%w: %s requires sessions", ErrNeedsSession, ent.name)
 	case ent.p.Groups && ent.p.DeduplicationID && deduplicationID(&ent.p, m) == "":
 		return fmt.Errorf("%w: %s takes only messages with a deduplication id, or needs ContentBasedDeduplication", ErrInvalid, ent.name)
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -201,15 +202,47 @@ func (e *Engine) tell(ent *entity) {
 	}
 }
 
+// soonest has Run look again if something expires before it would.
+func (e *Engine) soonest(at time.Time) {
+	if e.runsUntil.Sub(e.latest) > time.Second && at.Before(e.runsUntil) {
+		e.runsUntil = at
+		select {
+		case e.earlier <- struct{}{}:
+		default: // it has not looked yet
+		}
+	}
+}
+
+// expireAll ends the messages whose time to live is over, some of each entity, and reports
+// whether there are others that will expire.
+func (e *Engine) expireAll() (more bool, err error) {
+	t, err := e.begin()
+	if err != nil {
+		return false, err
+	}
+	for _, ent := range e.byID {
+		q := ent.subs[Main]
+		if ent.p.Retention > 0 || q.expiring.Len() == 0 {
+			continue
+		}
+		if err = t.expireReady(q); err != nil {
+			break
+		}
+		more = more || q.expiring.Len() > 0
+	}
+	return more, errors.Join(err, t.flush())
+}
+
 // Run makes what is due happen at its time, for a server whose clients wait for it, until ctx
-// ends. It returns nil then, or the error that stopped the engine; what fails because
+// ends. Messages whose time to live is over leave within a second of it, though nobody
+// receives from their entity. It returns nil then, or the error that stopped the engine; what fails because
 // something cannot be read is tried again. Only one may run.
 func (e *Engine) Run(ctx context.Context) error {
 	const never = 24 * time.Hour
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	for {
-		err := e.Tick()
+		expiring, err := e.expireAll()
 		e.mu.Lock()
 		if stopped := e.closed || e.store.Failure() != nil; err != nil && stopped {
 			e.runsUntil = time.Time{}
@@ -218,6 +251,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		now := e.readClock()
 		until := now.Add(never)
+		if expiring {
+			until = now.Add(time.Second)
+		}
 		if first := e.timers.first(); first != nil && first.at.Before(until) {
 			until = first.at
 		}

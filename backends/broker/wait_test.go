@@ -282,3 +282,44 @@ func TestDeleteBatch(t *testing.T) {
 	del(DeleteBatchOptions{Max: 1}, 1)
 	b.wantContents(b.queue, "old/0", "scheduled/0", "newer/0")
 }
+
+// A message expires in a running engine though nobody receives from its queue.
+func TestRunExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(vfs.NewMem(), "data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open(Options{Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- e.Run(ctx) }()
+		p := Defaults(Queue, ServiceBus)
+		p.DeadLetterOnExpiration = true
+		if err := e.Create("orders", Queue, p); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // Run has nothing to wait for
+		ttl := 10 * time.Second
+		began := time.Now()
+		if _, err := e.Send(Address{Name: "orders"}, []*message.Message{{TTL: &ttl}}); err != nil {
+			t.Fatal(err)
+		}
+		woken := make(chan struct{})
+		w := e.NewWaiter(Address{Name: "orders", Sub: DeadLetter}, func() { close(woken) })
+		defer w.Close()
+		w.Arm(message.UUID{})
+		<-woken
+		if took := time.Since(began); took < ttl || took > ttl+2*time.Second {
+			t.Errorf("it expired after %v", took)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

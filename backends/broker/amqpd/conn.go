@@ -43,7 +43,7 @@ type conn struct {
 	held     int64      // bytes that have arrived and are not stored
 	partial  int64      // those of deliveries that are not whole
 	room     *sync.Cond // of mu: held has fallen
-	work     sync.WaitGroup
+	working  int           // pieces of work that a graceful stop waits for
 	done     chan struct{} // closed when the socket is
 }
 
@@ -140,7 +140,7 @@ func (c *conn) frame(channel uint16, body []byte) (done bool, err error) {
 		return c.failLocked("amqp:illegal-state", fmt.Sprintf("there is no session on channel %d", channel))
 	}
 	s.frame(p, payload)
-	for c.held > c.srv.limits.Held && !c.over { // storing catches up
+	for c.held-c.partial > c.srv.limits.Held && !c.over { // storing catches up; what is not whole waits for the peer
 		c.flushLocked()
 		c.room.Wait()
 	}
@@ -213,16 +213,20 @@ func (c *conn) failLocked(condition message.Symbol, description string) (bool, e
 // goAway ends the connection because the server stops: what was taken is stored and
 // answered before.
 func (c *conn) goAway() {
-	done := make(chan struct{})
-	go func() {
-		c.work.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(c.srv.limits.WriteTimeout):
+	late := false
+	timer := time.AfterFunc(c.srv.limits.WriteTimeout, func() {
+		c.mu.Lock()
+		late = true
+		c.mu.Unlock()
+		c.room.Broadcast()
+	})
+	defer timer.Stop()
+	c.mu.Lock()
+	for c.working > 0 && !late {
+		c.room.Wait()
 	}
-	c.fail("amqp:connection:forced", "the server is stopping")
+	_, _ = c.failLocked("amqp:connection:forced", "the server is stopping")
+	c.mu.Unlock()
 	// The peer answers with a close of its own, which ends serve; one that does not is cut.
 	time.AfterFunc(time.Second, func() { c.abort(errors.New("the server has stopped")) })
 }
@@ -315,17 +319,22 @@ func (c *conn) cleanUp() {
 	}
 	clear(c.sessions)
 	c.txns, c.orphans, c.out = nil, nil, nil
+	for c.working > 0 {
+		c.room.Wait()
+	}
 	c.mu.Unlock()
-	c.work.Wait()
 }
 
 // begin counts a piece of work that a graceful stop waits for, and runs it. The caller
 // holds mu.
 func (c *conn) begin(f func()) {
-	c.work.Add(1)
+	c.working++
 	go func() {
-		defer c.work.Done()
 		f()
+		c.mu.Lock()
+		c.working--
+		c.mu.Unlock()
+		c.room.Broadcast()
 	}()
 }
 

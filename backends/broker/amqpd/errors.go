@@ -56,6 +56,7 @@ var knownErrors = []known{
 	{broker.ErrTooLarge, 413, "amqp:link:message-size-exceeded", ""},
 	{broker.ErrFilter, 400, "amqp:invalid-field", ""},
 	{broker.ErrTransaction, 404, "amqp:transaction:unknown-id", ""},
+	{broker.ErrNeedsSession, 400, "amqp:not-allowed", "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session support enabled can only receive messages that have the SessionId set to a valid value."},
 	{broker.ErrInvalid, 400, "com.microsoft:argument-error", ""},
 	{broker.ErrUnsupported, 400, "amqp:not-allowed", ""},
 	{broker.ErrDamaged, 500, "amqp:internal-error", ""},

@@ -3,6 +3,7 @@ package amqpd
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"dlq/backends/amqp"
 	"dlq/backends/broker"
@@ -19,7 +20,7 @@ type intake struct {
 	via        *broker.Address // the entity that forwards to addr
 	maxMessage int64           // bytes; 0: no bound
 	maxBatch   int64
-	makesIDs   bool // a message without an id gets one
+	makesIDs   bool // an empty id counts as none
 
 	arriving *arrival // parts are still to come
 	pending  []*arrival
@@ -407,8 +408,10 @@ func (l *intake) decode(in *arrival) {
 		in.failed = fmt.Errorf("%w: %w", errMalformed, in.failed)
 	}
 	for _, m := range in.messages {
-		if l.makesIDs && (m.ID == nil || m.ID == message.String("")) {
-			m.ID = message.String(newID()) // a partition is chosen by it
+		// The JavaScript SDK cannot complete a message without an id, and a partition is chosen
+		// by it.
+		if m.ID == nil || l.makesIDs && m.ID == message.String("") {
+			m.ID = message.String(strings.ReplaceAll(newID(), "-", ""))
 		}
 	}
 }
