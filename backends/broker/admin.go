@@ -317,7 +317,7 @@ func (e *Engine) AddRule(subscription string, r Rule) error {
 		t.end()
 		return fmt.Errorf("%w: rule %s of %s", ErrExists, r.Name, ent.name)
 	}
-	compiled.Created = t.now
+	compiled.Created, ent.accessed = t.now, t.now
 	ent.rules = slices.Insert(ent.rules, at, compiled)
 	t.batch.PutRule(compiled.stored(ent.id))
 	return t.commit()
@@ -340,6 +340,7 @@ func (e *Engine) ReplaceRule(subscription string, r Rule) error {
 		return fmt.Errorf("%w: rule %s of %s", ErrNoEntity, r.Name, ent.name)
 	}
 	compiled.Name, compiled.Created = ent.rules[at].Name, ent.rules[at].Created
+	ent.accessed = t.now
 	ent.rules[at] = compiled
 	t.batch.PutRule(compiled.stored(ent.id))
 	return t.commit()
@@ -356,6 +357,7 @@ func (e *Engine) RemoveRule(subscription, name string) error {
 		t.end()
 		return fmt.Errorf("%w: rule %s of %s", ErrNoEntity, name, ent.name)
 	}
+	ent.accessed = t.now
 	t.batch.DeleteRule(ent.id, fold(name))
 	ent.rules = slices.Delete(ent.rules, at, at+1)
 	return t.commit()
@@ -384,7 +386,6 @@ func (e *Engine) onSubscription(name string) (*tx, *entity, error) {
 		t.end()
 		return nil, nil, fmt.Errorf("%w: %s is a %s; a subscription has rules", ErrInvalid, name, ent.kind)
 	}
-	ent.accessed = t.now
 	return t, ent, nil
 }
 

@@ -89,3 +89,21 @@ func TestScheduledMessagesKeepFromIdleness(t *testing.T) {
 		})
 	}
 }
+
+// Whoever looks at the rules of a subscription does not use it; whoever changes them does.
+func TestRulesAndIdleness(t *testing.T) {
+	const name = "topic/Subscriptions/short"
+	b := newBench(t)
+	b.make("topic", Topic, nil)
+	b.make(name, Subscription, func(p *Properties) { p.AutoDeleteOnIdle = idleTime })
+	b.pass(idleTime / 2)
+	b.ok(nil, b.e.AddRule(name, Rule{Name: "more"}))
+	b.pass(idleTime / 2)
+	if _, err := b.e.Rules(name); err != nil {
+		t.Fatal(err)
+	}
+	b.pass(idleTime / 2)
+	if b.lives(name) {
+		t.Error("a look at the rules was use")
+	}
+}
