@@ -237,3 +237,37 @@ func TestFIFONeedsIDs(t *testing.T) {
 	}
 	b.ok(refusals(b.e.Send(b.queue, []*message.Message{{SessionID: new("g"), System: []message.Attribute{id}}})))
 }
+
+// What a receive passes over holds back what lies behind it in its group, and nothing else.
+func TestReceiveExcept(t *testing.T) {
+	b := newBench(t)
+	b.createFIFO("orders.fifo", nil)
+	b.queue = at("orders.fifo")
+	b.group("x", "x1", "x2")
+	b.group("y", "y1", "y2")
+	b.make("plain", Queue, nil)
+	for _, text := range []string{"a", "b", "c"} {
+		b.post("plain", says(text))
+	}
+	except := func(seqs ...int64) func(int64) bool {
+		return func(seq int64) bool { return slices.Contains(seqs, seq) }
+	}
+	for _, c := range []struct {
+		queue  string
+		except func(int64) bool
+		want   []string
+	}{
+		{"orders.fifo", except(1), []string{"y1", "y2"}},
+		{"orders.fifo", except(2, 3), []string{"x1"}},
+		{"orders.fifo", except(1, 3), []string{}},
+		{"plain", except(1, 3), []string{"b"}},
+	} {
+		got := b.takeWith(at(c.queue), ReceiveOptions{Max: 10, Except: c.except})
+		if texts := bodies(got); !slices.Equal(texts, c.want) {
+			t.Errorf("received %v of %s, want %v", texts, c.queue, c.want)
+		}
+		for _, m := range got {
+			b.ok(nil, b.e.Release(at(c.queue), m.Broker.LockToken))
+		}
+	}
+}

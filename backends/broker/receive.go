@@ -13,6 +13,10 @@ import (
 type ReceiveOptions struct {
 	Max   int   // messages at most; 0 is 1
 	After int64 // only those with a higher sequence number
+	// Except names messages that are passed over, by their sequence numbers; of a session or a
+	// message group nothing behind them is received, either. nil: none. It must not call the
+	// engine.
+	Except func(seq int64) bool
 	// Lock is how long the locks last; nil: as long as the entity says. 0 leaves the messages
 	// where they are, for all to receive.
 	Lock *time.Duration
@@ -261,6 +265,12 @@ func (k *taker) from(set orderedSet, limit uint64) error {
 			return nil
 		}
 		next = seq + 1
+		if k.o.Except != nil && k.o.Except(int64(seq)) {
+			if k.q.groups != nil {
+				return nil
+			}
+			continue
+		}
 		took, err := k.take(seq)
 		if err != nil || took && k.q.of.p.GroupHeadOnly && k.q.groups != nil {
 			return err

@@ -47,7 +47,7 @@ func (b *Backend) Lease(ctx context.Context, id backends.EntityID, opts backends
 	case opts.Session != nil:
 		return nil, &backends.Error{Op: "lease session of", Entity: id, Code: backends.Unsupported, Err: errors.ErrUnsupported}
 	case info.Groups:
-		l.next = l.groupByGroup
+		l.next = l.groupByGroup()
 	default:
 		l.next = l.oneByOne()
 	}
@@ -67,14 +67,25 @@ func (l *lease) oneByOne() func() ([]*message.Message, error) {
 }
 
 // groupByGroup takes as many as it can at once: what is locked in a message group holds back
-// what lies behind it, but not for the very call that locks it.
-func (l *lease) groupByGroup() ([]*message.Message, error) {
+// what lies behind it, but not for the very call that locks it. The order is not that of the
+// numbers, so it remembers all that it has met.
+func (l *lease) groupByGroup() func() ([]*message.Message, error) {
 	const most = 1000
-	n := most
-	if l.opts.Max > 0 {
-		n = min(n, l.opts.Max-l.handed)
+	met := map[int64]struct{}{}
+	o := broker.ReceiveOptions{Max: most, Lock: l.lock, Except: func(seq int64) bool {
+		_, again := met[seq]
+		return again
+	}}
+	return func() ([]*message.Message, error) {
+		if l.opts.Max > 0 {
+			o.Max = min(most, l.opts.Max-l.handed)
+		}
+		msgs, err := l.b.engine.Receive(l.addr, o)
+		for _, m := range msgs {
+			met[m.Broker.SequenceNumber] = struct{}{}
+		}
+		return msgs, err
 	}
-	return l.b.engine.Receive(l.addr, broker.ReceiveOptions{Max: n, Lock: l.lock})
 }
 
 // sessionBySession goes through one session, or through each that is free. It keeps their

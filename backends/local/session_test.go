@@ -106,3 +106,41 @@ func TestLeaseSweepsGroups(t *testing.T) {
 		t.Errorf("swept %v, want three", got)
 	}
 }
+
+// What a sweep gives back to its message group is free for others and does not come to the
+// sweep again.
+func TestLeaseMeetsGroupsOnce(t *testing.T) {
+	p := broker.Defaults(broker.Queue, broker.SQS)
+	if err := errors.Join(p.Set(broker.Queue, "FifoQueue", "true"), p.Set(broker.Queue, "ContentBasedDeduplication", "true")); err != nil {
+		t.Fatal(err)
+	}
+	b, id := grouped(t, "orders.fifo", p)
+	l, err := b.Lease(t.Context(), id, backends.LeaseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range 10 { // each is given back as soon as it comes
+		m, err := l.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			got = append(got, string(m.Body.Sections[0]))
+			err = l.Settle(t.Context(), backends.Outcome{Action: backends.Abandon}, m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"x1", "x2", "y1", "y2"}; !slices.Equal(got, want) {
+		t.Errorf("swept %v, want %v", got, want)
+	}
+	other, err := b.Lease(t.Context(), id, backends.LeaseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(sweep(t, other)); n != 4 {
+		t.Errorf("another sweep meets %d messages, want all four", n)
+	}
+}
