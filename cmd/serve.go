@@ -43,7 +43,7 @@ func (o *serveOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.allowPlaintext, "allow-plaintext", false, "listen beyond this machine without TLS")
 	fs.StringVar(&o.auth, "auth", "keys", "what is accepted: `keys|any|require`")
 	fs.StringVar(&o.limits, "limits", "none", "whose limits: `none|basic|standard|premium|emulator`")
-	fs.StringArrayVar(&o.limit, "limit", nil, "another limit of the AMQP server, as `NAME=VALUE` (repeatable; --print-limits lists them)")
+	fs.StringArrayVar(&o.limit, "limit", nil, "a limit of the servers, as `NAME=VALUE` (repeatable; --print-limits lists them)")
 	fs.StringVar(&o.fault, "fault", "", "what goes wrong on purpose, such as throttle=10%,delay=200ms (a `SPEC`, see above)")
 	fs.BoolVar(&o.createOnAttach, "create-on-attach", false, "make a queue that a client asks for and that is not there")
 	fs.BoolVar(&o.printLimits, "print-limits", false, "list the limits and end")
@@ -102,7 +102,7 @@ type serving struct {
 	dir      string // "": memory
 	tier     namespace.Tier
 	config   *namespace.Config // nil: none
-	amqp     amqpd.Limits
+	bounds   serverLimits
 	faults   *amqpd.Faults
 	mode     sas.Mode
 	loopback bool // every address is of this machine alone
@@ -127,7 +127,7 @@ func (o *serveOptions) resolve(a *app) (serving, error) {
 	if s.tier, err = namespace.TierNamed(o.limits); err != nil {
 		return s, usagef("--limits: %w", err)
 	}
-	if s.amqp, err = o.serverLimits(s.tier); err != nil {
+	if s.bounds, err = o.serverLimits(s.tier); err != nil {
 		return s, err
 	}
 	if o.fault != "" {

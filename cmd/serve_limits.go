@@ -10,44 +10,61 @@ import (
 	"dlq/backends/amqp"
 	"dlq/backends/broker/amqpd"
 	"dlq/backends/broker/namespace"
+	"dlq/backends/broker/port"
 )
 
-// knob is a limit of the AMQP server that --limit sets.
+// serverLimits are those of the servers.
+type serverLimits struct {
+	amqp amqpd.Limits
+	port port.Limits
+}
+
+// knob is a limit that --limit sets.
 type knob struct {
-	name string
-	at   func(*amqpd.Limits) any // a pointer to a number or a duration
+	of, name string
+	at       func(*serverLimits) any // a pointer to a number or a duration
 }
 
 func knobs() []knob {
 	return []knob{
-		{"connections", func(l *amqpd.Limits) any { return &l.Connections }},
-		{"connections-opening", func(l *amqpd.Limits) any { return &l.Opening }},
-		{"connections-opening-of-a-host", func(l *amqpd.Limits) any { return &l.OpeningPerHost }},
-		{"open-timeout", func(l *amqpd.Limits) any { return &l.OpenTimeout }},
-		{"idle-timeout", func(l *amqpd.Limits) any { return &l.IdleTimeout }},
-		{"write-timeout", func(l *amqpd.Limits) any { return &l.WriteTimeout }},
-		{"frame-bytes", func(l *amqpd.Limits) any { return &l.MaxFrameSize }},
-		{"sessions-of-a-connection", func(l *amqpd.Limits) any { return &l.Sessions }},
-		{"links-of-a-session", func(l *amqpd.Limits) any { return &l.Links }},
-		{"unsettled-of-a-link", func(l *amqpd.Limits) any { return &l.Unsettled }},
-		{"held-bytes-of-a-connection", func(l *amqpd.Limits) any { return &l.Held }},
-		{"partial-bytes-of-a-connection", func(l *amqpd.Limits) any { return &l.Partial }},
-		{"outgoing-bytes-of-a-connection", func(l *amqpd.Limits) any { return &l.Outgoing }},
+		{"port", "connections", func(l *serverLimits) any { return &l.port.Connections }},
+		{"port", "connections-unidentified", func(l *serverLimits) any { return &l.port.Unidentified }},
+		{"port", "connections-unidentified-of-a-host", func(l *serverLimits) any { return &l.port.PerAddress }},
+		{"port", "identify-timeout", func(l *serverLimits) any { return &l.port.Identify }},
+		{"port", "websocket-message-bytes", func(l *serverLimits) any { return &l.port.Message }},
+		{"http", "header-timeout", func(l *serverLimits) any { return &l.port.ReadHeader }},
+		{"http", "read-timeout", func(l *serverLimits) any { return &l.port.Read }},
+		{"http", "answer-timeout", func(l *serverLimits) any { return &l.port.Write }},
+		{"http", "keep-alive-timeout", func(l *serverLimits) any { return &l.port.Idle }},
+		{"http", "header-bytes", func(l *serverLimits) any { return &l.port.HeaderBytes }},
+		{"amqp", "amqp-connections", func(l *serverLimits) any { return &l.amqp.Connections }},
+		{"amqp", "connections-opening", func(l *serverLimits) any { return &l.amqp.Opening }},
+		{"amqp", "connections-opening-of-a-host", func(l *serverLimits) any { return &l.amqp.OpeningPerHost }},
+		{"amqp", "open-timeout", func(l *serverLimits) any { return &l.amqp.OpenTimeout }},
+		{"amqp", "idle-timeout", func(l *serverLimits) any { return &l.amqp.IdleTimeout }},
+		{"amqp", "write-timeout", func(l *serverLimits) any { return &l.amqp.WriteTimeout }},
+		{"amqp", "frame-bytes", func(l *serverLimits) any { return &l.amqp.MaxFrameSize }},
+		{"amqp", "sessions-of-a-connection", func(l *serverLimits) any { return &l.amqp.Sessions }},
+		{"amqp", "links-of-a-session", func(l *serverLimits) any { return &l.amqp.Links }},
+		{"amqp", "unsettled-of-a-link", func(l *serverLimits) any { return &l.amqp.Unsettled }},
+		{"amqp", "held-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Held }},
+		{"amqp", "partial-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Partial }},
+		{"amqp", "outgoing-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Outgoing }},
 	}
 }
 
-// serverLimits are those of the AMQP server: its own, unless the tier or --limit says otherwise.
-func (o *serveOptions) serverLimits(tier namespace.Tier) (amqpd.Limits, error) {
-	l := amqpd.DefaultLimits()
+// serverLimits are the servers' own limits, unless the tier or --limit says otherwise.
+func (o *serveOptions) serverLimits(tier namespace.Tier) (serverLimits, error) {
+	l := serverLimits{amqpd.DefaultLimits(), port.DefaultLimits()}
 	if tier.Connections > 0 {
-		l.Connections = tier.Connections
+		l.amqp.Connections = tier.Connections
 	}
+	all := knobs()
 	for _, arg := range o.limit {
 		name, value, _ := strings.Cut(arg, "=")
-		all := knobs()
 		i := slices.IndexFunc(all, func(k knob) bool { return strings.EqualFold(k.name, name) })
 		if i < 0 {
-			return l, fail(exitUsage, "dlq serve --print-limits lists them", "--limit %s: there is no such limit of AMQP", name)
+			return l, fail(exitUsage, "dlq serve --print-limits lists them", "--limit %s: there is no such limit of a server", name)
 		}
 		if err := setLimit(all[i].at(&l), value); err != nil {
 			return l, usagef("--limit %s: %w", arg, err)
@@ -107,7 +124,7 @@ func runPrintLimits(a *app, opts serveOptions) error {
 		rows = append(rows, limitRow{"namespace", l.Name, l.Value})
 	}
 	for _, k := range knobs() {
-		rows = append(rows, limitRow{"amqp", k.name, limitText(k.at(&server))})
+		rows = append(rows, limitRow{k.of, k.name, limitText(k.at(&server))})
 	}
 	for _, l := range []struct {
 		name string

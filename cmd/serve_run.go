@@ -131,14 +131,14 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	gate := &sas.Gate{Mode: s.mode, Keyring: ring, Loopback: s.loopback, Now: a.now}
 	name := s.namespace()
 	srv.amqp = amqpd.New(amqpd.Options{
-		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.amqp,
+		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.bounds.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
 		CreateOnAttach: opts.createOnAttach, Faults: s.faults, Log: a.say,
 	})
 	management := atomd.New(atomd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),
 	})
-	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts, Log: a.say}
+	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts, Limits: s.bounds.port, Log: a.say}
 	if !opts.tls {
 		return nil
 	}

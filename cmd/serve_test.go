@@ -1,13 +1,22 @@
 package cmd
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"math"
 	"net"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"dlq/backends/broker/amqpd"
 	"dlq/backends/broker/namespace"
+	"dlq/backends/broker/port"
 	"dlq/backends/broker/sas"
 )
 
@@ -111,7 +120,80 @@ func TestEveryLimitCanBeSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := o.serverLimits(emulator); err != nil || l.Connections != 10 {
-		t.Errorf("the emulator has %d connections, %v", l.Connections, err)
+	if l, err := o.serverLimits(emulator); err != nil || l.amqp.Connections != 10 {
+		t.Errorf("the emulator has %d connections, %v", l.amqp.Connections, err)
+	}
+}
+
+// TestCertificateOfANameWithAPort: the Azure SDK for Go asks for "localhost:5672" when the endpoint
+// has a port, and everybody else for "localhost".
+func TestCertificateOfANameWithAPort(t *testing.T) {
+	dir := t.TempDir()
+	authority, err := port.OpenAuthority(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := certificates(authority, []string{"localhost", "bus"}, []net.Listener{l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := &port.Server{TLS: config, HTTP: http.NotFoundHandler()}
+	done := make(chan error, 1)
+	go func() { done <- front.Serve(l) }()
+	t.Cleanup(func() {
+		if err := errors.Join(front.Shutdown(context.Background()), <-done); err != nil {
+			t.Error(err)
+		}
+	})
+	pem, err := os.ReadFile(authority.CertFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	_, number, _ := net.SplitHostPort(l.Addr().String())
+	for name, ok := range map[string]bool{
+		"localhost": true, "localhost:" + number: true, "bus": true, "bus:" + number: true, "127.0.0.1": true,
+		"localhost:1": false, "other": false,
+	} {
+		c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: roots, ServerName: name})
+		if (err == nil) != ok {
+			t.Errorf("a client that asks for %s: %v", name, err)
+		}
+		if err == nil {
+			_ = c.Close()
+		}
+	}
+}
+
+// TestHTTPFaults: what the management API answers instead.
+func TestHTTPFaults(t *testing.T) {
+	if httpFault(nil) != nil {
+		t.Error("there are faults without a specification")
+	}
+	faults, err := amqpd.ParseFaults("throttle=at:1,error=at:2,disconnect=at:3,delay/http=50ms:at:4,throttle/send=always")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := httpFault(faults)
+	for i, want := range []struct {
+		status int
+		after  time.Duration
+		aborts bool
+	}{{status: 503}, {status: 500}, {aborts: true}, {after: 50 * time.Millisecond}, {}} {
+		func() {
+			defer func() {
+				if aborted := recover() != nil; aborted != want.aborts {
+					t.Errorf("request %d breaks: %t", i, aborted)
+				}
+			}()
+			if status, after := ask("orders"); status != want.status || after != want.after {
+				t.Errorf("request %d: %d after %s", i, status, after)
+			}
+		}()
 	}
 }
