@@ -54,6 +54,7 @@ const (
 	maxMaxMessageBytes      = 100 << 20 // of the largest tier
 	defaultDuplicateWindow  = 10 * time.Minute
 	minDuplicateWindow      = 20 * time.Second
+	minEngineWindow         = time.Second // because the official emulator goes below that
 	maxDuplicateWindow      = 7 * day
 	minIdle                 = 5 * time.Minute
 	maxUserMetadata         = 1024
@@ -85,7 +86,7 @@ var propertySpecs = [...]propertySpec{
 	{field: "MaxMessageBytes", name: "MaximumMessageSize", dialect: SQS, kinds: forQueues, form: sizeForm(func(p *Properties) *int64 { return &p.MaxMessageBytes }, 1, 1, minMaxMessageBytes, maxSQSMessageBytes, false)},
 	{field: "RequiresSession", name: "RequiresSession", dialect: ServiceBus, kinds: forHolders, immutable: true, form: flagForm(func(p *Properties) *bool { return &p.RequiresSession })},
 	{field: "DetectDuplicates", name: "RequiresDuplicateDetection", dialect: ServiceBus, kinds: forQueues | forTopics, immutable: true, form: flagForm(func(p *Properties) *bool { return &p.DetectDuplicates })},
-	{field: "DuplicateWindow", name: "DuplicateDetectionHistoryTimeWindow", dialect: ServiceBus, kinds: forQueues | forTopics, form: spanForm(func(p *Properties) *time.Duration { return &p.DuplicateWindow }, inISO, time.Second, minDuplicateWindow, maxDuplicateWindow)},
+	{field: "DuplicateWindow", name: "DuplicateDetectionHistoryTimeWindow", dialect: ServiceBus, kinds: forQueues | forTopics, form: spanForm(func(p *Properties) *time.Duration { return &p.DuplicateWindow }, inISO, minEngineWindow, minDuplicateWindow, maxDuplicateWindow)},
 	{field: "DuplicateWindow", name: "DuplicateWindow", dialect: SQS, kinds: forQueues, fifo: true, form: spanForm(func(p *Properties) *time.Duration { return &p.DuplicateWindow }, inSeconds, minDuplicateWindow, minDuplicateWindow, maxDuplicateWindow)},
 	{field: "ContentDeduplication", name: "ContentBasedDeduplication", dialect: SQS, kinds: forQueues, fifo: true, form: flagForm(func(p *Properties) *bool { return &p.ContentDeduplication })},
 	{field: "DeduplicationPerGroup", name: "DeduplicationScope", dialect: SQS, kinds: forQueues, fifo: true, immutable: true, form: eitherForm(func(p *Properties) *bool { return &p.DeduplicationPerGroup }, "queue", "messageGroup")},

@@ -147,6 +147,15 @@ func TestDefaultsOfTheEmulator(t *testing.T) {
 	}
 }
 
+// TestShortWindowOfTheEmulator: it remembers ids for less long than the service can be told to.
+func TestShortWindowOfTheEmulator(t *testing.T) {
+	e := engine(t)
+	apply(t, e, tier(t, "emulator"), inNamespace(`"Queues": [{"Name": "q", "Properties": {"DuplicateDetectionHistoryTimeWindow": "PT5S", "RequiresDuplicateDetection": true}}]`))
+	if w := entity(t, e, "q").DuplicateWindow; w != 5*time.Second {
+		t.Errorf("it remembers for %s", w)
+	}
+}
+
 // TestConfigSaysMore: what the official emulator's file has no word for.
 func TestConfigSaysMore(t *testing.T) {
 	e, tr := engine(t), tier(t, "none")
