@@ -40,9 +40,9 @@ type conn struct {
 	txns     map[string]*transaction
 	attached uint64 // links that answer requests, so far
 	orphans  []orphan
-	held     int64      // bytes that have arrived and are not stored
-	partial  int64      // those of deliveries that are not whole
-	room     *sync.Cond // of mu: held has fallen
+	held     int64         // bytes that have arrived and are not stored
+	partial  int64         // those of deliveries that are not whole
+	room     *sync.Cond    // of mu: held has fallen
 	working  int           // pieces of work that a graceful stop waits for
 	done     chan struct{} // closed when the socket is
 }

@@ -22,6 +22,7 @@ type outlet struct {
 	again   bool // something changed while it did
 	average int  // bytes of a message, about, of those sent last
 	pending int  // deliveries that are not settled
+	stuck   bool // there are too many of them
 
 	session *heldSession // nil: it receives from no session
 	accept  *acceptance  // it waits for a session
@@ -180,6 +181,7 @@ func (o *outlet) pump() {
 		o.drained()
 	}
 	o.pumping = false
+	o.waiter.Pass() // what is left is for others
 	c.flushLocked()
 }
 
@@ -217,10 +219,15 @@ func (o *outlet) fetchable() int {
 		most  = 256
 		bytes = 1 << 20
 	)
-	if o.refused || o.left || o.credit == 0 || o.s.c.over || o.s.c.closing || o.s.full() || o.pending >= o.s.c.srv.limits.Unsettled {
+	if o.refused || o.left || o.credit == 0 || o.s.c.over || o.s.c.closing || o.s.full() {
 		return 0
 	}
-	return int(min(o.credit, o.s.outWindow, most, uint32(max(1, bytes/max(o.average, 4096)))))
+	room := o.s.c.srv.limits.Unsettled - o.pending
+	if room <= 0 {
+		o.stuck = true
+		return 0
+	}
+	return int(min(o.credit, o.s.outWindow, uint32(min(most, room, max(1, bytes/max(o.average, 4096))))))
 }
 
 // fetch fetches up to n messages and sends them.

@@ -144,7 +144,8 @@ func (o *outlet) settle() {
 	}
 	o.settling = false
 	c.room.Broadcast()
-	if o.pending+1 >= c.srv.limits.Unsettled {
+	if o.stuck {
+		o.stuck = false
 		o.kick()
 	}
 	c.mu.Unlock()
