@@ -3,6 +3,7 @@ package amqpd
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"dlq/backends/amqp"
 	"dlq/backends/message"
@@ -46,7 +47,10 @@ func bodyValue(m *message.Message) (message.Value, error) {
 		return nil, argumentError("the body has to be an amqp-value")
 	}
 	v, _, err := amqp.DecodeValue(m.Body.Sections[0])
-	return v, err
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	return v, nil
 }
 
 // bodyText returns the string that is the body of a message.
@@ -77,13 +81,54 @@ func (a arguments) boolean(name string) (value, ok bool) {
 	return bool(v), ok
 }
 
-// text returns nil for what is no string.
-func (a arguments) text(name string) *string {
-	s, ok := text(a[name])
-	if !ok {
-		return nil
+// text returns nil for what is not there. A value of another type is refused and not passed
+// over: a session that is not understood must not become all sessions.
+func (a arguments) text(name string) (*string, error) {
+	v, there := a[name]
+	if !there {
+		return nil, nil
 	}
-	return &s
+	s, ok := text(v)
+	if !ok {
+		return nil, argumentError(fmt.Sprintf("%s has to be a string, not a %s", name, message.KindOf(v)))
+	}
+	return &s, nil
+}
+
+// needed returns a string that has to be there.
+func (a arguments) needed(name string) (string, error) {
+	s, err := a.text(name)
+	if err == nil && s == nil {
+		err = argumentError(name + " is missing")
+	}
+	return message.Str(s), err
+}
+
+// fields returns the entries of a map; nil: it is not there.
+func (a arguments) fields(name string) (message.Map, error) {
+	switch v := a[name].(type) {
+	case nil:
+		return nil, nil
+	case message.Map:
+		return v, nil
+	default:
+		return nil, argumentError(fmt.Sprintf("%s has to be a map, not a %s", name, message.KindOf(v)))
+	}
+}
+
+// time takes a timestamp, or its milliseconds as an integer; ok is false for what is not there.
+func (a arguments) time(name string) (t time.Time, ok bool, err error) {
+	v, there := a[name]
+	if !there {
+		return t, false, nil
+	}
+	if at, ok := v.(message.Timestamp); ok {
+		return at.Time(), true, nil
+	}
+	if ms, ok := message.Integer(v); ok {
+		return message.Timestamp(ms).Time(), true, nil
+	}
+	return t, false, argumentError(fmt.Sprintf("%s has to be a timestamp, not a %s", name, message.KindOf(v)))
 }
 
 // items returns the items of an array or a list: peers differ.

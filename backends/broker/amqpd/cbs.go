@@ -23,11 +23,11 @@ type requester interface {
 
 // putToken answers a request to put a token (AMQP Claims-based Security 1.0, 3.3).
 func (s *Server) putToken(c requester, req *message.Message) *message.Message {
-	err := s.accept(c, req)
-	if err == nil {
-		return cbsReply(failure{status: 202, text: "Accepted"})
+	a, _ := ParseAddress(property(req, "name"))
+	if err := s.accept(c, a, req); err != nil {
+		return cbsReply(s.failed(err, path(a)))
 	}
-	return cbsReply(s.failed(err, ""))
+	return cbsReply(failure{status: 202, text: "Accepted"})
 }
 
 // cbsReply is an answer of $cbs. Its status has to be an int, and on success no condition may
@@ -43,13 +43,11 @@ func cbsReply(f failure) *message.Message {
 	return m
 }
 
-// accept looks at a token and at what it is for.
-func (s *Server) accept(c requester, req *message.Message) error {
+// accept looks at a token and at the entity that it is for.
+func (s *Server) accept(c requester, a broker.Address, req *message.Message) error {
 	if operation := property(req, "operation"); operation != "put-token" {
 		return failure{400, "amqp:not-allowed", s.suffixed(fmt.Sprintf("$cbs does not know the operation %q.", operation), "$cbs")}
 	}
-	audience := property(req, "name")
-	a, _ := ParseAddress(audience)
 	if !s.unguarded() {
 		token, err := bodyText(req)
 		if err != nil {
@@ -94,6 +92,8 @@ func (s *Server) tokenFailure(err error) error {
 		f.text = "MalformedToken: The token cannot be read: " + err.Error() + "."
 	case errors.Is(err, sas.ErrUnknownKey):
 		f.text = "InvalidSignature: The token is signed with a key that is not known here."
+	case errors.Is(err, sas.ErrBearer):
+		f.text = "InvalidSignature: A bearer token cannot be verified here; use a shared access key."
 	}
 	f.text = s.suffixed(f.text, "$cbs")
 	return f

@@ -50,7 +50,7 @@ var knownErrors = []known{
 	{broker.ErrLocked, 404, "com.microsoft:message-not-found", "Failed to lock one or more specified messages. Either the message is already locked or does not exist."},
 	{broker.ErrNoSession, 404, "com.microsoft:session-not-found", ""},
 	{broker.ErrExists, 409, "com.microsoft:entity-already-exists", ""},
-	{broker.ErrQuota, 403, "amqp:resource-limit-exceeded", "The maximum entity size has been reached or exceeded for '%s'."},
+	{broker.ErrQuota, 403, "amqp:resource-limit-exceeded", ""},
 	{broker.ErrFull, 403, "amqp:resource-limit-exceeded", ""},
 	{broker.ErrInFlight, 403, "amqp:resource-limit-exceeded", ""},
 	{broker.ErrTooLarge, 413, "amqp:link:message-size-exceeded", ""},
@@ -90,14 +90,29 @@ func (s *Server) failed(err error, entity string) failure {
 			continue
 		}
 		text := k.text
-		if text == "" {
+		switch {
+		case errors.Is(err, broker.ErrQuota):
+			text = s.quotaText(err, entity)
+		case text == "":
 			text = err.Error()
-		} else if strings.Contains(text, "%s") {
+		case strings.Contains(text, "%s"):
 			text = fmt.Sprintf(text, s.uri(entity))
 		}
 		return failure{k.status, k.condition, s.suffixed(text, entity)}
 	}
 	return failure{500, "amqp:internal-error", s.suffixed(err.Error(), entity)}
+}
+
+// quotaText says how full an entity is, in the words of the service.
+func (s *Server) quotaText(err error, entity string) string {
+	a, _ := ParseAddress(entity)
+	info, unknown := s.engine.Entity(a.Name)
+	if unknown != nil || info.MaxSize == 0 { // it is another quota
+		return err.Error()
+	}
+	kinds := map[broker.Kind]string{broker.Queue: "Queue", broker.Topic: "Topic", broker.Subscription: "Subscription"}
+	return fmt.Sprintf("The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d.",
+		kinds[info.Kind], info.Name, info.Size, info.MaxSize)
 }
 
 // suffixed appends what users of the service put into reports, and what its clients look

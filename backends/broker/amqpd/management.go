@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"dlq/backends/amqp"
 	"dlq/backends/broker"
@@ -33,7 +32,9 @@ type operation struct {
 	do    func(*request) (message.Map, error)
 }
 
-// operations returns what an operation does; ok is false for one that is unknown.
+// operationNamed returns what an operation does; ok is false for one that is unknown. Rules can
+// be changed here with the right to listen; over HTTP that takes the right to manage. Source:
+// https://learn.microsoft.com/dotnet/api/azure.messaging.servicebus.servicebusrulemanager
 func operationNamed(name string) (o operation, ok bool) {
 	switch name {
 	case "peek-message":
@@ -59,9 +60,9 @@ func operationNamed(name string) (o operation, ok bool) {
 	case "batch-delete-messages":
 		o = operation{sas.Listen, (*request).batchDelete}
 	case "add-rule":
-		o = operation{sas.Manage, (*request).addRule}
+		o = operation{sas.Listen, (*request).addRule}
 	case "remove-rule":
-		o = operation{sas.Manage, (*request).removeRule}
+		o = operation{sas.Listen, (*request).removeRule}
 	case "enumerate-rules":
 		o = operation{sas.Listen, (*request).rules}
 	default:
@@ -143,8 +144,12 @@ func (r *request) peek() (message.Map, error) {
 		return nil, argumentError("message-count has to be 1 or more")
 	}
 	noBody, _ := r.body.boolean("omit-message-body")
-	o := broker.PeekOptions{From: max(from, 0), Max: int(min(count, maxPeek)), NoBody: noBody, Session: r.body.text("session-id")}
-	if o.Session == nil { // of a link that receives from a session, only that
+	session, err := r.body.text("session-id")
+	if err != nil {
+		return nil, err
+	}
+	o := broker.PeekOptions{From: max(from, 0), Max: int(min(count, maxPeek)), NoBody: noBody, Session: session}
+	if session == nil { // of a link that receives from a session, only that
 		if _, id, ok := r.c.session(r.a, nil, property(r.req, "associated-link-name")); ok {
 			o.Session = &id
 		}
@@ -189,95 +194,15 @@ func (r *request) renewLock() (message.Map, error) {
 	return message.Map{{Key: message.String("expirations"), Value: expirations}}, nil
 }
 
+// firstError returns why something was not done, rather than that something else was not done
+// because of it.
 func firstError(errs []error, err error) error {
 	for _, one := range errs {
-		if err == nil {
+		if err == nil || one != nil && errors.Is(err, broker.ErrNotSent) {
 			err = one
 		}
 	}
 	return err
-}
-
-// held returns the lock of the session that a request is about.
-func (r *request) held() (message.UUID, error) {
-	token, _, ok := r.c.session(r.a, r.body.text("session-id"), property(r.req, "associated-link-name"))
-	if !ok {
-		return token, broker.ErrSessionLockLost
-	}
-	return token, nil
-}
-
-func (r *request) renewSessionLock() (message.Map, error) {
-	token, err := r.held()
-	if err != nil {
-		return nil, err
-	}
-	until, err := r.s.engine.RenewSession(r.a, token)
-	return message.Map{{Key: message.String("expiration"), Value: message.TimestampOf(until)}}, err
-}
-
-func (r *request) sessionState() (message.Map, error) {
-	token, err := r.held()
-	if err != nil {
-		return nil, err
-	}
-	state, err := r.s.engine.SessionState(r.a, token)
-	var v message.Value = message.Null{}
-	if state != nil {
-		v = message.Binary(state)
-	}
-	return message.Map{{Key: message.String("session-state"), Value: v}}, err
-}
-
-func (r *request) setSessionState() (message.Map, error) {
-	token, err := r.held()
-	if err != nil {
-		return nil, err
-	}
-	var state []byte
-	switch v := r.body["session-state"].(type) {
-	case message.Binary:
-		if len(v) > 0 { // none clears it: the Azure SDK for Go has no other way to say so
-			state = append([]byte{}, v...)
-		}
-	case nil, message.Null:
-	default:
-		return nil, argumentError("session-state has to be binary or null")
-	}
-	return message.Map{}, r.s.engine.SetSessionState(r.a, token, state)
-}
-
-// everTime is what a peer sends as last-updated-time that wants all sessions: the end of
-// .NET's time, rounded one way or the other.
-const everTime = 253402300799999
-
-func (r *request) sessions() (message.Map, error) {
-	var updated time.Time
-	if at, ok := r.body["last-updated-time"].(message.Timestamp); ok && at < everTime {
-		updated = at.Time()
-	}
-	skip, _ := r.body.integer("skip")
-	top, ok := r.body.integer("top")
-	if !ok || top > 1000 {
-		top = 1000
-	}
-	ids, err := r.s.engine.Sessions(r.a, updated)
-	if err != nil {
-		return nil, err
-	}
-	ids = ids[min(max(skip, 0), int64(len(ids))):]
-	ids = ids[:min(max(top, 0), int64(len(ids)))]
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	page := message.Array{Elem: message.KindString}
-	for _, id := range ids {
-		page.Items = append(page.Items, message.String(id))
-	}
-	return message.Map{
-		{Key: message.String("skip"), Value: message.Int(skip + int64(len(ids)))},
-		{Key: message.String("sessions-ids"), Value: page},
-	}, nil
 }
 
 func (r *request) receiveDeferred() (message.Map, error) {
@@ -285,12 +210,18 @@ func (r *request) receiveDeferred() (message.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode, _ := r.body.integer("receiver-settle-mode")
-	o := broker.ReceiveOptions{Delete: mode == amqp.ReceiverFirst}
+	mode, given := r.body.integer("receiver-settle-mode")
+	if v := r.body["receiver-settle-mode"]; v != nil && (!given || mode != amqp.ReceiverFirst && mode != amqp.ReceiverSecond) {
+		return nil, argumentError("receiver-settle-mode has to be 0 or 1")
+	}
+	o := broker.ReceiveOptions{Delete: given && mode == amqp.ReceiverFirst}
 	if r.sessionful() {
 		if o.Session, err = r.held(); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.replyable(seqs); err != nil {
+		return nil, err
 	}
 	msgs, err := r.s.engine.ReceiveDeferred(r.a, o, seqs...)
 	if err != nil {
@@ -310,6 +241,32 @@ func (r *request) receiveDeferred() (message.Map, error) {
 	return message.Map{{Key: message.String("messages"), Value: list}}, nil
 }
 
+// Bounds of what is received by number in one reply, which has to hold all of it.
+const (
+	maxDeferred      = 1000
+	maxDeferredBytes = 64 << 20
+)
+
+// replyable refuses to receive more than goes into a reply.
+func (r *request) replyable(seqs []int64) error {
+	if len(seqs) > maxDeferred {
+		return argumentError(fmt.Sprintf("at most %d messages can be received by their numbers at once", maxDeferred))
+	}
+	var size int64
+	for _, seq := range seqs {
+		page, err := r.s.engine.Peek(r.a, broker.PeekOptions{From: seq, Max: 1, NoBody: true})
+		if err != nil {
+			return err
+		}
+		for _, m := range page {
+			if size += m.Broker.BodySize; size > maxDeferredBytes && len(seqs) > 1 {
+				return argumentError("the messages are too large to be received at once; ask for fewer")
+			}
+		}
+	}
+	return nil
+}
+
 // sessionful reports whether the messages here belong to sessions.
 func (r *request) sessionful() bool {
 	info, err := r.s.engine.Entity(r.a.Name)
@@ -321,30 +278,19 @@ func (r *request) updateDisposition() (message.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := broker.Outcome{}
-	switch status := r.body.text("disposition-status"); {
-	case status == nil:
-		return nil, argumentError("disposition-status is missing")
-	case *status == "completed":
-		o.Action = broker.Complete
-	case *status == "abandoned":
-		o.Action = broker.Abandon
-	case *status == "defered", *status == "deferred":
-		o.Action = broker.Defer
-	case *status == "suspended":
-		o.Action = broker.Bury
-	case *status == "renewed":
+	status, err := r.body.needed("disposition-status")
+	if err != nil {
+		return nil, err
+	}
+	switch status {
+	case "renewed":
 		return r.renewLock()
-	case *status == "unlocked":
+	case "unlocked":
 		return message.Map{}, r.s.engine.Release(r.a, tokens...)
-	default:
-		return nil, argumentError(fmt.Sprintf("unknown disposition-status '%s'", *status))
 	}
-	if set, ok := r.body["properties-to-modify"].(message.Map); ok {
-		o.Set = properties(set)
-	}
-	if o.Action == broker.Bury {
-		o.Reason, o.Description = message.Str(r.body.text("deadletter-reason")), message.Str(r.body.text("deadletter-description"))
+	o, err := r.outcome(status)
+	if err != nil {
+		return nil, err
 	}
 	var errs []error
 	if r.tx != nil {
@@ -355,98 +301,33 @@ func (r *request) updateDisposition() (message.Map, error) {
 	return message.Map{}, firstError(errs, err)
 }
 
-func (r *request) schedule() (message.Map, error) {
-	entries, _ := r.body["messages"].(message.List)
-	if len(entries) == 0 {
-		return nil, argumentError("messages has to be a list of messages")
+// outcome reads what is to become of messages.
+func (r *request) outcome(status string) (o broker.Outcome, err error) {
+	switch status {
+	case "completed":
+		o.Action = broker.Complete
+	case "abandoned":
+		o.Action = broker.Abandon
+	case "defered", "deferred": // the service spells it with one r
+		o.Action = broker.Defer
+	case "suspended":
+		o.Action = broker.Bury
+	default:
+		return o, argumentError(fmt.Sprintf("unknown disposition-status '%s'", status))
 	}
-	info, err := r.s.entity(r.a)
-	if err == nil {
-		err = sendable(info, r.a)
-	}
+	set, err := r.body.fields("properties-to-modify")
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	var all []*message.Message
-	for _, entry := range entries {
-		fields, _ := entry.(message.Map)
-		encoded, ok := argumentsOf(fields)["message"].(message.Binary)
-		if !ok {
-			return nil, argumentError("an entry of messages has no message")
-		}
-		if info.MaxMessageBytes > 0 && int64(len(encoded)) > info.MaxMessageBytes {
-			return nil, &tooLarge{size: int64(len(encoded)), limit: info.MaxMessageBytes}
-		}
-		msgs, err := decodeSent(0, encoded)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errMalformed, err)
-		}
-		all = append(all, msgs...)
+	o.Set = properties(set)
+	if o.Action != broker.Bury {
+		return o, nil
 	}
-	if r.tx != nil {
-		errs, err := r.tx.Send(r.a, nil, all)
-		if err = firstError(errs, err); err != nil {
-			return nil, err
-		}
-		return numbers(make([]int64, len(all))), nil // they get their numbers at the commit
-	}
-	sent, err := r.s.engine.Send(r.a, all)
-	if err = refused(sent, err); err != nil {
-		return nil, err
-	}
-	seqs := make([]int64, len(sent))
-	for i := range sent {
-		seqs[i] = sent[i].Seq
-	}
-	return numbers(seqs), nil
-}
-
-// refused returns why messages were not sent; nil: they were.
-func refused(sent []broker.Sent, err error) error {
-	var other error
-	for _, one := range sent {
-		switch {
-		case one.Err == nil || err != nil:
-		case errors.Is(one.Err, broker.ErrNotSent):
-			other = one.Err
-		default:
-			err = one.Err
-		}
-	}
-	if err == nil {
-		err = other
-	}
-	return err
-}
-
-func numbers(seqs []int64) message.Map {
-	a := message.Array{Elem: message.KindLong}
-	for _, seq := range seqs {
-		a.Items = append(a.Items, message.Long(seq))
-	}
-	return message.Map{{Key: message.String("sequence-numbers"), Value: a}}
-}
-
-func (r *request) cancelScheduled() (message.Map, error) {
-	seqs, err := r.body.longs("sequence-numbers")
+	reason, err := r.body.text("deadletter-reason")
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	return message.Map{}, r.s.engine.CancelScheduled(r.a, seqs...)
-}
-
-func (r *request) batchDelete() (message.Map, error) {
-	count, ok := r.body.integer("message-count")
-	if !ok || count < 1 {
-		return nil, argumentError("message-count has to be 1 or more")
-	}
-	o := broker.DeleteBatchOptions{Max: int(min(count, int64(r.s.batchDeleteMax))), Session: r.body.text("session-id")}
-	if at, ok := r.body["enqueued-time-utc"].(message.Timestamp); ok {
-		o.Before = at.Time()
-	}
-	n, err := r.s.engine.DeleteBatch(r.a, o)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	return message.Map{{Key: message.String("message-count"), Value: message.Int(n)}}, nil
+	description, err := r.body.text("deadletter-description")
+	o.Reason, o.Description = message.Str(reason), message.Str(description)
+	return o, err
 }

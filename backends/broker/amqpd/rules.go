@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"dlq/backends/amqp"
 	"dlq/backends/broker"
 	"dlq/backends/message"
 	"dlq/backends/sqlfilter"
@@ -23,12 +24,18 @@ const (
 )
 
 func (r *request) addRule() (message.Map, error) {
-	name := r.body.text("rule-name")
-	fields, ok := r.body["rule-description"].(message.Map)
-	if name == nil || !ok {
-		return nil, argumentError("rule-name or rule-description is missing")
+	name, err := r.body.needed("rule-name")
+	if err != nil {
+		return nil, err
 	}
-	rule, err := readRule(*name, argumentsOf(fields))
+	fields, err := r.body.fields("rule-description")
+	if err == nil && fields == nil {
+		err = argumentError("rule-description is missing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rule, err := readRule(name, argumentsOf(fields))
 	if err != nil {
 		return nil, err
 	}
@@ -42,66 +49,86 @@ func (r *request) addRule() (message.Map, error) {
 
 // readRule reads a rule from its description. Without a filter it lets everything through.
 func readRule(name string, description arguments) (broker.Rule, error) {
-	rule := broker.Rule{Name: name}
+	rule := broker.Rule{Name: name, Filter: broker.Filter{Kind: broker.TrueFilter}}
+	var err error
 	switch {
 	case description["sql-filter"] != nil:
-		expression, err := expressionOf(description, "sql-filter")
-		if err != nil {
-			return rule, err
-		}
-		rule.Filter = broker.Filter{Kind: broker.SQLFilter, SQL: expression}
+		rule.Filter.Kind = broker.SQLFilter
+		rule.Filter.SQL, rule.Filter.Params, err = readSQL(description, "sql-filter")
 	case description["correlation-filter"] != nil:
-		fields, ok := description["correlation-filter"].(message.Map)
-		if !ok {
-			return rule, argumentError("correlation-filter has to be a map")
-		}
-		rule.Filter = broker.Filter{Kind: broker.CorrelationFilter, Correlation: readCorrelation(argumentsOf(fields))}
+		rule.Filter.Kind = broker.CorrelationFilter
+		rule.Filter.Correlation, err = readCorrelation(description)
 	case description["false-filter"] != nil:
 		rule.Filter.Kind = broker.FalseFilter
-	default:
-		rule.Filter.Kind = broker.TrueFilter
 	}
-	if description["sql-rule-action"] != nil {
-		expression, err := expressionOf(description, "sql-rule-action")
-		if err != nil {
-			return rule, err
-		}
-		rule.Action = expression
+	if err == nil && description["sql-rule-action"] != nil {
+		rule.Action, rule.ActionParams, err = readSQL(description, "sql-rule-action")
 	}
-	return rule, nil
+	return rule, err
 }
 
-func expressionOf(description arguments, name string) (string, error) {
-	fields, _ := description[name].(message.Map)
-	expression := argumentsOf(fields).text("expression")
-	if expression == nil {
-		return "", argumentError(name + " has no expression")
+// readSQL reads the expression of a filter or an action, and the values of its @names.
+func readSQL(description arguments, name string) (expression string, params map[string]message.Value, err error) {
+	m, err := description.fields(name)
+	if err != nil {
+		return "", nil, err
 	}
-	return *expression, nil
+	fields := argumentsOf(m)
+	if expression, err = fields.needed("expression"); err != nil {
+		return "", nil, err
+	}
+	values, err := fields.fields("parameters")
+	if len(values) > 0 {
+		params = argumentsOf(values)
+	}
+	return expression, params, err
 }
 
-func readCorrelation(fields arguments) sqlfilter.Correlation {
-	c := sqlfilter.Correlation{
-		CorrelationID: fields.text("correlation-id"), MessageID: fields.text("message-id"), To: fields.text("to"),
-		ReplyTo: fields.text("reply-to"), Subject: fields.text("label"), SessionID: fields.text("session-id"),
-		ReplyToSessionID: fields.text("reply-to-session-id"), ContentType: fields.text("content-type"),
+// maxCorrelated bounds the properties of one correlation filter, which are compared with each
+// other for their names.
+const maxCorrelated = 1000
+
+func readCorrelation(description arguments) (c sqlfilter.Correlation, err error) {
+	m, err := description.fields("correlation-filter")
+	if err != nil {
+		return c, err
 	}
-	if m, ok := fields["properties"].(message.Map); ok {
-		for _, p := range m {
-			if name, ok := text(p.Key); ok {
-				c.Properties.Set(name, p.Value)
-			}
+	fields := argumentsOf(m)
+	for name, to := range map[string]**string{
+		"correlation-id": &c.CorrelationID, "message-id": &c.MessageID, "to": &c.To, "reply-to": &c.ReplyTo,
+		"label": &c.Subject, "session-id": &c.SessionID, "reply-to-session-id": &c.ReplyToSessionID, "content-type": &c.ContentType,
+	} {
+		if *to, err = fields.text(name); err != nil {
+			return c, err
 		}
 	}
-	return c
+	properties, err := fields.fields("properties")
+	if err != nil {
+		return c, err
+	}
+	if len(properties) > maxCorrelated {
+		return c, argumentError(fmt.Sprintf("correlation-filter has %d properties; %d are allowed", len(properties), maxCorrelated))
+	}
+	for _, p := range properties {
+		name, ok := text(p.Key)
+		if !ok {
+			return c, argumentError("correlation-filter has a property whose name is no string")
+		}
+		c.Properties.Set(name, p.Value)
+	}
+	return c, nil
 }
 
 func (r *request) removeRule() (message.Map, error) {
-	name := r.body.text("rule-name")
-	if name == nil {
-		return nil, argumentError("rule-name is missing")
+	name, err := r.body.needed("rule-name")
+	if err != nil {
+		return nil, err
 	}
-	return message.Map{}, r.s.engine.RemoveRule(r.a.Name, *name)
+	err = r.s.engine.RemoveRule(r.a.Name, name)
+	if errors.Is(err, broker.ErrNoEntity) && r.s.engine.Exists(r.a) == nil {
+		return nil, r.s.failed(err, r.a.Name+"/Rules/"+name)
+	}
+	return message.Map{}, err
 }
 
 func (r *request) rules() (message.Map, error) {
@@ -109,13 +136,8 @@ func (r *request) rules() (message.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	skip, _ := r.body.integer("skip")
-	top, ok := r.body.integer("top")
-	if !ok {
-		top = int64(len(rules))
-	}
-	rules = rules[min(max(skip, 0), int64(len(rules))):]
-	rules = rules[:min(max(top, 0), int64(len(rules)))]
+	skip, top := r.page(amqp.MaxCount) // some peers ask once for all
+	rules = paged(rules, skip, top)
 	if len(rules) == 0 {
 		return nil, nil
 	}
