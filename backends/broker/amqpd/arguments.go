@@ -104,15 +104,15 @@ func (a arguments) needed(name string) (string, error) {
 	return message.Str(s), err
 }
 
-// fields returns the entries of a map; nil: it is not there.
-func (a arguments) fields(name string) (message.Map, error) {
+// fields returns the entries of a map, by name and as they are; nil: it is not there.
+func (a arguments) fields(name string) (arguments, message.Map, error) {
 	switch v := a[name].(type) {
 	case nil:
-		return nil, nil
+		return nil, nil, nil
 	case message.Map:
-		return v, nil
+		return argumentsOf(v), v, nil
 	default:
-		return nil, argumentError(fmt.Sprintf("%s has to be a map, not a %s", name, message.KindOf(v)))
+		return nil, nil, argumentError(fmt.Sprintf("%s has to be a map, not a %s", name, message.KindOf(v)))
 	}
 }
 

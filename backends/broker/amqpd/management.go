@@ -315,7 +315,7 @@ func (r *request) outcome(status string) (o broker.Outcome, err error) {
 	default:
 		return o, argumentError(fmt.Sprintf("unknown disposition-status '%s'", status))
 	}
-	set, err := r.body.fields("properties-to-modify")
+	_, set, err := r.body.fields("properties-to-modify")
 	if err != nil {
 		return o, err
 	}

@@ -88,6 +88,9 @@ var (
 func (d *desk) create(name string, kind broker.Kind, change func(*broker.Properties)) {
 	d.Helper()
 	p := broker.Defaults(kind, broker.ServiceBus)
+	if kind != broker.Subscription {
+		p.MaxMessageBytes = 256 << 10
+	}
 	if change != nil {
 		change(&p)
 	}

@@ -28,14 +28,14 @@ func (r *request) addRule() (message.Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields, err := r.body.fields("rule-description")
-	if err == nil && fields == nil {
+	description, _, err := r.body.fields("rule-description")
+	if err == nil && description == nil {
 		err = argumentError("rule-description is missing")
 	}
 	if err != nil {
 		return nil, err
 	}
-	rule, err := readRule(name, argumentsOf(fields))
+	rule, err := readRule(name, description)
 	if err != nil {
 		return nil, err
 	}
@@ -69,18 +69,14 @@ func readRule(name string, description arguments) (broker.Rule, error) {
 
 // readSQL reads the expression of a filter or an action, and the values of its @names.
 func readSQL(description arguments, name string) (expression string, params map[string]message.Value, err error) {
-	m, err := description.fields(name)
+	fields, _, err := description.fields(name)
 	if err != nil {
 		return "", nil, err
 	}
-	fields := argumentsOf(m)
 	if expression, err = fields.needed("expression"); err != nil {
 		return "", nil, err
 	}
-	values, err := fields.fields("parameters")
-	if len(values) > 0 {
-		params = argumentsOf(values)
-	}
+	params, _, err = fields.fields("parameters")
 	return expression, params, err
 }
 
@@ -89,11 +85,10 @@ func readSQL(description arguments, name string) (expression string, params map[
 const maxCorrelated = 1000
 
 func readCorrelation(description arguments) (c sqlfilter.Correlation, err error) {
-	m, err := description.fields("correlation-filter")
+	fields, _, err := description.fields("correlation-filter")
 	if err != nil {
 		return c, err
 	}
-	fields := argumentsOf(m)
 	for name, to := range map[string]**string{
 		"correlation-id": &c.CorrelationID, "message-id": &c.MessageID, "to": &c.To, "reply-to": &c.ReplyTo,
 		"label": &c.Subject, "session-id": &c.SessionID, "reply-to-session-id": &c.ReplyToSessionID, "content-type": &c.ContentType,
@@ -102,7 +97,7 @@ func readCorrelation(description arguments) (c sqlfilter.Correlation, err error)
 			return c, err
 		}
 	}
-	properties, err := fields.fields("properties")
+	_, properties, err := fields.fields("properties")
 	if err != nil {
 		return c, err
 	}
