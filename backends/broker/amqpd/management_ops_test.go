@@ -119,7 +119,9 @@ func TestManagementReceiveDeferred(t *testing.T) {
 	ask("sequence-numbers", longs(2, 9)).wantRefusal(t, 404, missing) // one does not exist
 	ask("sequence-numbers", longs(5)).wantRefusal(t, 404, missing)    // not deferred
 	for _, bad := range [][]any{
-		{}, {"sequence-numbers", longs()}, {"sequence-numbers", message.List{message.String("1")}},
+		{},
+		{"sequence-numbers", longs()},
+		{"sequence-numbers", message.List{message.String("1")}},
 		{"sequence-numbers", longs(2), "receiver-settle-mode", message.Uint(2)},
 		{"sequence-numbers", longs(2), "receiver-settle-mode", message.String("0")},
 		{"sequence-numbers", longs(make([]int64, maxDeferred+1)...)},
@@ -265,7 +267,9 @@ func TestManagementSchedule(t *testing.T) {
 	if err != nil || info.Scheduled != 2 || info.Active != 1 {
 		t.Errorf("%d are scheduled and %d active: %v", info.Scheduled, info.Active, err)
 	}
-	cancel := func(v message.Value) answer { return d.ask(orders, "cancel-scheduled-message", fields("sequence-numbers", v)) }
+	cancel := func(v message.Value) answer {
+		return d.ask(orders, "cancel-scheduled-message", fields("sequence-numbers", v))
+	}
 	cancel(longs(1, 3)).wantRefusal(t, 404, "com.microsoft:message-not-found") // all or none
 	cancel(longs(1)).want(t, 200, message.Map{})
 	cancel(longs(1)).wantRefusal(t, 404, "com.microsoft:message-not-found")
@@ -366,7 +370,9 @@ func TestManagementBatchDelete(t *testing.T) {
 	ask("message-count", message.Int(3), "enqueued-time-utc", before).want(t, 204, message.Map{})
 	ask("message-count", message.Int(3), "enqueued-time-utc", message.Timestamp(253402300800000)).want(t, 200, count(1))
 	for _, bad := range [][]any{
-		{}, {"message-count", message.Int(0)}, {"message-count", message.Int(1), "session-id", message.Int(4)},
+		{},
+		{"message-count", message.Int(0)},
+		{"message-count", message.Int(1), "session-id", message.Int(4)},
 		{"message-count", message.Int(1), "enqueued-time-utc", message.String("now")},
 	} {
 		ask(bad...).wantRefusal(t, 400, "com.microsoft:argument-error")

@@ -66,7 +66,12 @@ func newDesk(t testing.TB) *desk {
 		t.Fatal(err)
 	}
 	d := &desk{TB: t, now: start, rights: sas.Manage}
-	d.engine, err = broker.Open(broker.Options{Store: s, Now: func() time.Time { return d.now }})
+	ids := byte(0)
+	newID := func() message.UUID { // the same in every run
+		ids++
+		return message.UUID{15: ids}
+	}
+	d.engine, err = broker.Open(broker.Options{Store: s, Now: func() time.Time { return d.now }, NewID: newID})
 	if err != nil {
 		t.Fatal(err)
 	}
