@@ -423,7 +423,7 @@ func TestFirstError(t *testing.T) {
 		{errs: []error{other, cause, other}, want: cause},
 		{errs: []error{nil, other}, want: other},
 	} {
-		if got := firstError(slices.Clone(c.errs), c.err); got != c.want {
+		if got := firstError(slices.Clone(c.errs), c.err); !errors.Is(got, c.want) {
 			t.Errorf("of %v and %v the first is %v", c.errs, c.err, got)
 		}
 	}
