@@ -220,7 +220,7 @@ func (r *request) receiveDeferred() (message.Map, error) {
 			return nil, err
 		}
 	}
-	if err := r.replyable(seqs); err != nil {
+	if err := r.replyable(seqs, maxDeferredBytes); err != nil {
 		return nil, err
 	}
 	msgs, err := r.s.engine.ReceiveDeferred(r.a, o, seqs...)
@@ -247,8 +247,8 @@ const (
 	maxDeferredBytes = 64 << 20
 )
 
-// replyable refuses to receive more than goes into a reply.
-func (r *request) replyable(seqs []int64) error {
+// replyable refuses to receive more than goes into a reply, unless it is a single message.
+func (r *request) replyable(seqs []int64, most int64) error {
 	if len(seqs) > maxDeferred {
 		return argumentError(fmt.Sprintf("at most %d messages can be received by their numbers at once", maxDeferred))
 	}
@@ -259,7 +259,7 @@ func (r *request) replyable(seqs []int64) error {
 			return err
 		}
 		for _, m := range page {
-			if size += m.Broker.BodySize; size > maxDeferredBytes && len(seqs) > 1 {
+			if size += m.Broker.BodySize; size > most && len(seqs) > 1 {
 				return argumentError("the messages are too large to be received at once; ask for fewer")
 			}
 		}

@@ -153,23 +153,24 @@ func TestManagementReceiveDeferredInSession(t *testing.T) {
 	}
 }
 
-// TestManagementReceiveDeferredBytes checks that what does not go into one reply is refused
-// before anything is locked or deleted.
-func TestManagementReceiveDeferredBytes(t *testing.T) {
+func TestManagementReplyable(t *testing.T) {
 	d := newDesk(t)
-	d.create("big", broker.Queue, func(p *broker.Properties) { p.MaxMessageBytes = 100 << 20 })
-	a := broker.Address{Name: "big"}
-	for range 2 {
-		d.send(a, &message.Message{Body: message.DataBody(make([]byte, 40<<20))})
-		d.deferred(a, message.UUID{})
+	for range 3 {
+		d.send(orders, &message.Message{Body: message.DataBody(make([]byte, 1000))})
 	}
-	ask := func(seqs ...int64) answer {
-		return d.ask(a, "receive-by-sequence-number", fields("sequence-numbers", longs(seqs...), "receiver-settle-mode", message.Uint(0)))
-	}
-	ask(1, 2).wantRefusal(t, 400, "com.microsoft:argument-error")
-	for _, seq := range []int64{1, 2} {
-		if _, msgs := ask(seq).embedded(t); len(msgs) != 1 {
-			t.Errorf("%d came %d times", seq, len(msgs))
+	r := &request{s: d.server, a: orders}
+	for _, c := range []struct {
+		seqs []int64
+		most int64
+		ok   bool
+	}{
+		{[]int64{1, 2, 3}, 3000, true},
+		{[]int64{1, 2, 3}, 2999, false},
+		{[]int64{1}, 1, true},       // one has to be receivable
+		{[]int64{1, 9}, 1000, true}, // what is not there takes no room; it fails later
+	} {
+		if err := r.replyable(c.seqs, c.most); (err == nil) != c.ok {
+			t.Errorf("%v in %d bytes: %v", c.seqs, c.most, err)
 		}
 	}
 }
