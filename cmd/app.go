@@ -23,6 +23,7 @@ type app struct {
 	corpus fs.FS // realistic message bodies, for demo
 
 	conn      string // --conn; "": DLQ_CONN, else "local:"
+	stays     bool   // the command runs for long, so that others must be able to work beside it
 	opened    backends.Backend
 	canonical string // the connection of opened, whole; "": as connection returns it
 	journals  *resubmit.Journals

@@ -80,7 +80,7 @@ func resolveLocal(a *app, dir string, existing bool) (string, error) {
 	return dir, nil
 }
 
-// openLocal opens the engine in this process.
+// openLocal opens the engine in this process, or reaches the process that has it open for long.
 func openLocal(ctx context.Context, a *app, dir string) (backends.Backend, error) {
-	return local.Open(ctx, local.Options{Dir: dir, Now: a.now, Command: a.commandLine()})
+	return local.Connect(ctx, local.Options{Dir: dir, Now: a.now, Command: a.commandLine(), Stay: a.stays})
 }

@@ -36,6 +36,7 @@ func runTUI(ctx context.Context, a *app, deps tui.Deps) error {
 	if !a.inTTY || !a.outTTY {
 		return fail(exitRefused, "dlq --help shows the commands that work without one", "the UI needs a terminal")
 	}
+	a.stays = true
 	if _, err := a.backend(ctx); err != nil { // the UI starts on an empty broker too
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,12 +32,16 @@ type Options struct {
 	Now func() time.Time
 	// Command is what another process is told when it wants the directory.
 	Command string
+	// Stay says that Dir is to be owned for long: meanwhile others work with it through this
+	// process, by [Connect]. It means nothing without Dir.
+	Stay bool
 }
 
 // Backend is a broker in this process. It has every optional interface.
 type Backend struct {
 	engine  *broker.Engine
 	release func() error // gives the directory back
+	others  *server      // nil: nobody works through this process
 
 	mu     sync.Mutex
 	leases map[*lease]struct{}
@@ -58,23 +63,52 @@ var (
 // Open opens a broker. A directory that another process owns is [backends.Locked] after a
 // wait of two seconds.
 func Open(ctx context.Context, o Options) (*Backend, error) {
-	b := &Backend{leases: map[*lease]struct{}{}, release: func() error { return nil }}
-	dir, fs := o.Dir, o.FS
 	switch {
-	case fs != nil:
-	case dir == "":
-		dir, fs = "memory", vfs.NewMem()
-	default:
-		fs = vfs.Default
-		release, err := own(ctx, dir, o.Command)
-		if err != nil {
-			return nil, err
-		}
-		b.release = release
+	case o.FS != nil:
+		return openStore(o.FS, o.Dir, o.Now, func() error { return nil })
+	case o.Dir == "":
+		return openStore(vfs.NewMem(), "memory", o.Now, func() error { return nil })
 	}
+	release, err := own(ctx, o.Dir, o.Command, nil)
+	if err != nil {
+		return nil, err
+	}
+	return openOwned(o, release)
+}
+
+// openOwned opens what is in a directory that this process owns.
+func openOwned(o Options, release func() error) (*Backend, error) {
+	b, err := openStore(vfs.Default, o.Dir, o.Now, release)
+	if err != nil || !o.Stay {
+		return b, err
+	}
+	if err := b.listen(o); err != nil {
+		return nil, errors.Join(openError(backends.Unavailable, err), b.Close())
+	}
+	return b, nil
+}
+
+// listen lets others work through this process.
+func (b *Backend) listen(o Options) error {
+	dir, err := filepath.Abs(o.Dir) // for those who are elsewhere
+	if err != nil {
+		return err
+	}
+	l, remove, err := listen(dir)
+	if err != nil {
+		return err
+	}
+	self := owner{PID: os.Getpid(), Command: o.Command, Since: time.Now().UTC(), Socket: l.Addr().String()}
+	b.others = serve(b, l, remove, self)
+	return writeOwner(dir, self)
+}
+
+// openStore opens a broker. Close, and an error, call release.
+func openStore(fs store.FS, dir string, now func() time.Time, release func() error) (*Backend, error) {
+	b := &Backend{leases: map[*lease]struct{}{}, release: release}
 	s, err := store.Open(fs, filepath.Join(dir, storeDir))
 	if err == nil {
-		b.engine, err = broker.Open(broker.Options{Store: s, Now: o.Now})
+		b.engine, err = broker.Open(broker.Options{Store: s, Now: now})
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
@@ -85,7 +119,12 @@ func Open(ctx context.Context, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close releases the leases, syncs, and gives the directory back.
+// Engine is the engine behind the backend, for those who serve it to others. It is closed
+// with the backend.
+func (b *Backend) Engine() *broker.Engine { return b.engine }
+
+// Close ends what others do through this process, releases the leases, syncs, and gives the
+// directory back.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -99,6 +138,9 @@ func (b *Backend) Close() error {
 	}
 	b.mu.Unlock()
 	var err error
+	if b.others != nil {
+		err = b.others.close()
+	}
 	for _, l := range open {
 		err = errors.Join(err, l.Release(context.Background()))
 	}

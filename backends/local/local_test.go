@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -27,29 +28,48 @@ func TestConformanceInMemory(t *testing.T) {
 			return Options{Dir: "data", FS: fs, Now: now}
 		}, func() {
 			fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
-		})
+		}, nil)
 	})
 }
 
 func TestConformanceOnDisk(t *testing.T) {
+	backendtest.Run(t, func(t testing.TB) backendtest.Harness { return onDisk(t, false, nil) })
+}
+
+// TestConformanceSocket: who works through the owner's socket sees no difference.
+func TestConformanceSocket(t *testing.T) {
 	backendtest.Run(t, func(t testing.TB) backendtest.Harness {
-		dir := t.TempDir()
-		return harness(func(now func() time.Time) Options {
-			return Options{Dir: dir, Now: now, Command: "test"}
-		}, func() {
-			// What a killed process leaves behind is what is in its files now.
-			copied := t.TempDir()
-			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		return onDisk(t, true, func(t testing.TB, o Options) backends.Backend {
+			b, err := Connect(t.Context(), o)
+			if err != nil {
 				t.Fatal(err)
 			}
-			dir = copied
+			if _, ok := b.(*connection); !ok {
+				t.Fatalf("connected to a %T, want the socket of the owner", b)
+			}
+			return b
 		})
 	})
 }
 
+func onDisk(t testing.TB, stay bool, connect func(testing.TB, Options) backends.Backend) backendtest.Harness {
+	dir := t.TempDir()
+	return harness(func(now func() time.Time) Options {
+		return Options{Dir: dir, Now: now, Command: "test", Stay: stay}
+	}, func() {
+		// What a killed process leaves behind is what is in its files now.
+		copied := t.TempDir()
+		if err := os.CopyFS(filepath.Join(copied, storeDir), os.DirFS(filepath.Join(dir, storeDir))); err != nil {
+			t.Fatal(err)
+		}
+		dir = copied
+	}, connect)
+}
+
 // harness runs a backend on a clock of its own. crash makes the next Open see what a crash
-// at this moment would leave.
-func harness(options func(now func() time.Time) Options, crash func()) backendtest.Harness {
+// at this moment would leave. connect returns what the suite is to work with, if that is not
+// the owner itself.
+func harness(options func(now func() time.Time) Options, crash func(), connect func(testing.TB, Options) backends.Backend) backendtest.Harness {
 	var mu sync.Mutex
 	clock := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := func() time.Time {
@@ -69,7 +89,11 @@ func harness(options func(now func() time.Time) Options, crash func()) backendte
 		if b, err = Open(t.Context(), options(now)); err != nil {
 			t.Fatal(err)
 		}
-		return b
+		if connect == nil {
+			return b
+		}
+		t.Cleanup(func() { _ = b.Close() })
+		return connect(t, options(now))
 	}
 	return backendtest.Harness{
 		Open: open,
@@ -93,12 +117,13 @@ func harness(options func(now func() time.Time) Options, crash func()) backendte
 			}
 		},
 		Restart: func(t testing.TB, old backends.Backend, kill bool) backends.Backend {
+			owner := b
 			if kill {
 				crash()
-				t.Cleanup(func() { _ = old.Close() }) // the dead one lets go of its files
+				t.Cleanup(func() { _ = errors.Join(old.Close(), owner.Close()) }) // the dead one lets go of its files
 				return open(t)
 			}
-			if err := old.Close(); err != nil {
+			if err := errors.Join(old.Close(), owner.Close()); err != nil {
 				t.Fatal(err)
 			}
 			return open(t)

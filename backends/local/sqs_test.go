@@ -65,7 +65,7 @@ func TestConformanceOfSQSQueues(t *testing.T) {
 			return Options{Dir: "data", FS: fs, Now: now}
 		}, func() {
 			fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
-		})
+		}, nil)
 		open, restart := h.Open, h.Restart
 		var b *Backend
 		h.Open = func(t testing.TB) backends.Backend {
