@@ -61,21 +61,33 @@ func dial(ctx context.Context, dir string) (joined *client, err error) {
 	return c, nil
 }
 
+// errNoAnswer is of an owner that is there and does not answer. It may have been stopped.
+var errNoAnswer = errors.New("it does not answer")
+
 // dial makes a connection and exchanges hellos on it.
 func (c *client) dial(ctx context.Context) (*wire, hello, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialWait)
+	// A deadline would end the dialing a moment before ctx says that it is over.
+	dialing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	defer time.AfterFunc(dialWait, cancel).Stop()
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.path)
-	if err != nil {
-		return nil, hello{}, err
+	conn, err := d.DialContext(dialing, "unix", c.path)
+	var theirs hello
+	if err == nil {
+		w := newWire(conn)
+		if theirs, err = greet(dialing, w); err == nil {
+			return w, theirs, nil
+		}
+		_ = conn.Close()
 	}
-	w := newWire(conn)
-	theirs, err := greet(ctx, w)
-	if err != nil {
-		return nil, hello{}, errors.Join(err, conn.Close())
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case dialing.Err() != nil:
+		err = errNoAnswer
 	}
-	return w, theirs, nil
+	return nil, theirs, err
 }
 
 func greet(ctx context.Context, w *wire) (theirs hello, err error) {
@@ -120,11 +132,11 @@ func (c *client) take(ctx context.Context) (*wire, error) {
 	if err == nil && theirs.Owner != c.owner {
 		err = errors.Join(errors.New("another owner listens there"), w.Close())
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		c.lose()
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, errNoAnswer):
+		return nil, err
+	default:
 		return nil, &ownerGone{c.owner}
 	}
 	c.mu.Lock()
@@ -246,6 +258,9 @@ func read(w *wire) (r reply, begun bool, err error) {
 func (c *client) failure(ctx context.Context, req *request, begun bool, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if errors.Is(err, errNoAnswer) {
+		return failed(req, backends.Unavailable, fmt.Errorf("%v, through which this goes: %w", c.owner, err))
 	}
 	c.lose()
 	_, changes := req.Op.about()

@@ -230,21 +230,25 @@ func (c *codec) failure(p *error, item bool) {
 	switch kind {
 	case noError:
 	case codedError:
-		e, _ := (*p).(*backends.Error)
+		var e *backends.Error
 		if c.reading {
 			e = &backends.Error{}
 			*p = e
+		} else {
+			e, _ = errors.AsType[*backends.Error](*p)
 		}
 		c.codedError(e)
 	case batchError:
-		b, _ := (*p).(*backends.BatchError)
-		if c.reading {
-			b = &backends.BatchError{}
-			*p = b
-		}
 		if item {
 			c.fail("an error about several messages within another")
 			return
+		}
+		var b *backends.BatchError
+		if c.reading {
+			b = &backends.BatchError{}
+			*p = b
+		} else {
+			b, _ = errors.AsType[*backends.BatchError](*p)
 		}
 		c.batchError(b)
 	case endOfSweep:
@@ -264,13 +268,14 @@ func (c *codec) failure(p *error, item bool) {
 }
 
 func kindOf(err error) uint8 {
-	switch err.(type) {
-	case nil:
+	if err == nil {
 		return noError
-	case *backends.Error:
-		return codedError
-	case *backends.BatchError:
+	}
+	if _, batch := errors.AsType[*backends.BatchError](err); batch {
 		return batchError
+	}
+	if _, coded := errors.AsType[*backends.Error](err); coded {
+		return codedError
 	}
 	switch {
 	case errors.Is(err, io.EOF):

@@ -74,6 +74,14 @@ func (c *client) change(ctx context.Context, req *request) error {
 	return err
 }
 
+// checked says whether a message has a binary form. What is none is the owner's to refuse.
+func checked(m *message.Message) error {
+	if m == nil {
+		return nil
+	}
+	return message.Check(m)
+}
+
 // carried refuses messages that have no binary form, as the engine would: all of them, and each
 // by name.
 func carried(req *request, msgs []*message.Message) error {
@@ -81,10 +89,7 @@ func carried(req *request, msgs []*message.Message) error {
 	refused := false
 	for i, m := range msgs {
 		errs[i] = failed(req, backends.NotTried, nil)
-		if m == nil {
-			continue
-		}
-		if err := message.Check(m); err != nil {
+		if err := checked(m); err != nil {
 			errs[i], refused = failed(req, backends.Invalid, err), true
 		}
 	}
@@ -96,7 +101,7 @@ func carried(req *request, msgs []*message.Message) error {
 
 func (c *client) ValidateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
 	req := &request{Op: opValidateSend, Entity: id, Messages: []*message.Message{m}}
-	if err := message.Check(m); err != nil {
+	if err := checked(m); err != nil {
 		return failed(req, backends.Invalid, err)
 	}
 	return c.change(ctx, req)
@@ -104,7 +109,7 @@ func (c *client) ValidateSend(ctx context.Context, id backends.EntityID, m *mess
 
 func (c *client) Route(ctx context.Context, to backends.EntityID, m *message.Message) ([]backends.EntityID, error) {
 	req := &request{Op: opRoute, Entity: to, Messages: []*message.Message{m}}
-	if err := message.Check(m); err != nil {
+	if err := checked(m); err != nil {
 		return nil, failed(req, backends.Invalid, err)
 	}
 	r, err := c.ask(ctx, req)

@@ -21,7 +21,7 @@ const (
 
 // server lets other processes work with a broker that this one owns.
 type server struct {
-	b      *Backend
+	b      everything
 	l      net.Listener
 	remove func() error
 	self   owner
@@ -36,7 +36,7 @@ type server struct {
 }
 
 // serve begins to listen for others.
-func serve(b *Backend, l net.Listener, remove func() error, self owner) *server {
+func serve(b everything, l net.Listener, remove func() error, self owner) *server {
 	const clipped = 1 << 10 // a command line may hold a whole message
 	self.Command = self.Command[:min(len(self.Command), clipped)]
 	s := &server{b: b, l: l, remove: remove, self: self, conns: map[*session]struct{}{}, leases: map[uint64]*served{}}

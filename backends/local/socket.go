@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -39,7 +40,7 @@ func listen(dir string) (l net.Listener, remove func() error, err error) {
 }
 
 func listenAt(path string) (net.Listener, error) {
-	l, err := net.Listen("unix", path)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "unix", path) // it does not wait
 	if err != nil {
 		return nil, err
 	}
