@@ -106,7 +106,7 @@ func listenOn(ctx context.Context, flag, addr string) ([]net.Listener, error) {
 
 // open opens the broker and makes the entities of the configuration.
 func (srv *server) open(ctx context.Context, a *app, s serving) (err error) {
-	srv.local, err = local.Open(ctx, local.Options{Dir: s.dir, Now: a.now, Command: a.commandLine()})
+	srv.local, err = local.Open(ctx, local.Options{Dir: s.dir, Now: a.now, Command: a.commandLine(), Stay: true})
 	if err != nil {
 		return err
 	}
