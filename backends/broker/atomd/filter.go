@@ -145,7 +145,6 @@ var numbers = []struct {
 	{"long", message.KindLong}, {"short", message.KindShort}, {"byte", message.KindByte},
 	{"unsignedInt", message.KindUint}, {"unsignedLong", message.KindUlong}, {"unsignedShort", message.KindUshort},
 	{"unsignedByte", message.KindUbyte}, {"double", message.KindDouble}, {"float", message.KindFloat}, {"guid", message.KindUUID},
-	{"char", message.KindChar},
 }
 
 // schemaOf is the type of XML Schema of a value and how that writes it.
@@ -168,7 +167,7 @@ func schemaOf(v message.Value) (typ, text string) {
 	}
 	for _, one := range numbers {
 		if message.KindOf(v) == one.kind {
-			return one.schema, message.FormatValue(v)
+			return one.schema, strings.ReplaceAll(strings.TrimPrefix(message.FormatValue(v), "+"), "Inf", "INF")
 		}
 	}
 	return "string", message.FormatValue(v)
