@@ -26,31 +26,28 @@ func (c *call) description(w *writer, info broker.Info) {
 	w.close(name)
 }
 
-// span writes a duration, as it was given if it was.
-func span(w *writer, info *broker.Info, name string) {
-	w.text(name, kept(&info.Properties, info.Kind, name, spanOf(value(&info.Properties, info.Kind, name))))
-}
-
-// spanOf is a duration as the service writes it: one without end is the longest of .NET.
-func spanOf(s string) string {
-	if d, err := broker.ParseISODuration(s); err == nil && d > 0 {
-		return s
+// span writes a duration, as it was given if it was. One without end is the longest of .NET.
+func span(w *writer, info *broker.Info, name string, d time.Duration) {
+	text := broker.MaxTimeSpan
+	if d > 0 {
+		text = broker.FormatISODuration(d)
 	}
-	return broker.MaxTimeSpan
+	w.text(name, kept(&info.Properties, info.Kind, name, text))
 }
 
-func destination(w *writer, info *broker.Info, name string) {
-	w.optional(name, kept(&info.Properties, info.Kind, name, value(&info.Properties, info.Kind, name)))
+// destination writes where to an entity forwards, as it was given if it was.
+func destination(w *writer, info *broker.Info, name, to string) {
+	w.optional(name, kept(&info.Properties, info.Kind, name, to))
 }
 
 func (c *call) queue(w *writer, info *broker.Info) {
-	span(w, info, "LockDuration")
+	span(w, info, "LockDuration", info.LockDuration)
 	w.number("MaxSizeInMegabytes", megabytes(&info.Properties))
 	w.flag("RequiresDuplicateDetection", info.DetectDuplicates)
 	w.flag("RequiresSession", info.RequiresSession)
-	span(w, info, "DefaultMessageTimeToLive")
+	span(w, info, "DefaultMessageTimeToLive", info.DefaultTTL)
 	w.flag("DeadLetteringOnMessageExpiration", info.DeadLetterOnExpiration)
-	span(w, info, "DuplicateDetectionHistoryTimeWindow")
+	span(w, info, "DuplicateDetectionHistoryTimeWindow", info.DuplicateWindow)
 	w.number("MaxDeliveryCount", int64(info.MaxDeliveryCount))
 	w.flag("EnableBatchedOperations", info.BatchedOperations)
 	w.number("SizeInBytes", info.Size)
@@ -58,26 +55,26 @@ func (c *call) queue(w *writer, info *broker.Info) {
 	keptFlag(w, info, "IsAnonymousAccessible")
 	writeKeys(w, info)
 	w.text("Status", string(info.Status))
-	destination(w, info, "ForwardTo")
+	destination(w, info, "ForwardTo", info.ForwardTo)
 	metadata(w, info)
 	w.time("CreatedAt", info.Created)
 	w.time("UpdatedAt", info.Modified)
 	accessed(w, info)
 	w.flag("SupportOrdering", info.SupportOrdering)
 	counts(w, info)
-	span(w, info, "AutoDeleteOnIdle")
+	span(w, info, "AutoDeleteOnIdle", info.AutoDeleteOnIdle)
 	w.flag("EnablePartitioning", info.Partitioning)
-	destination(w, info, "ForwardDeadLetteredMessagesTo")
+	destination(w, info, "ForwardDeadLetteredMessagesTo", info.ForwardDeadLettersTo)
 	w.text("EntityAvailabilityStatus", "Available")
 	keptFlag(w, info, "EnableExpress")
 	w.number("MaxMessageSizeInKilobytes", info.MaxMessageBytes>>10)
 }
 
 func (c *call) topic(w *writer, info *broker.Info) {
-	span(w, info, "DefaultMessageTimeToLive")
+	span(w, info, "DefaultMessageTimeToLive", info.DefaultTTL)
 	w.number("MaxSizeInMegabytes", megabytes(&info.Properties))
 	w.flag("RequiresDuplicateDetection", info.DetectDuplicates)
-	span(w, info, "DuplicateDetectionHistoryTimeWindow")
+	span(w, info, "DuplicateDetectionHistoryTimeWindow", info.DuplicateWindow)
 	w.flag("EnableBatchedOperations", info.BatchedOperations)
 	w.number("SizeInBytes", info.Size)
 	w.flag("FilteringMessagesBeforePublishing", info.FilterBeforePublishing)
@@ -94,7 +91,7 @@ func (c *call) topic(w *writer, info *broker.Info) {
 	counts(w, &scheduledOnly)
 	subscriptions, _ := c.subscriptionsOf(info.Name) // fails where the next request will fail, too
 	w.number("SubscriptionCount", int64(len(subscriptions)))
-	span(w, info, "AutoDeleteOnIdle")
+	span(w, info, "AutoDeleteOnIdle", info.AutoDeleteOnIdle)
 	w.flag("EnablePartitioning", info.Partitioning)
 	w.text("EntityAvailabilityStatus", "Available")
 	keptFlag(w, info, "EnableSubscriptionPartitioning")
@@ -108,18 +105,18 @@ func (c *call) topic(w *writer, info *broker.Info) {
 }
 
 func (c *call) subscription(w *writer, info *broker.Info) {
-	span(w, info, "LockDuration")
+	span(w, info, "LockDuration", info.LockDuration)
 	w.flag("RequiresSession", info.RequiresSession)
-	span(w, info, "DefaultMessageTimeToLive")
+	span(w, info, "DefaultMessageTimeToLive", info.DefaultTTL)
 	w.flag("DeadLetteringOnMessageExpiration", info.DeadLetterOnExpiration)
 	w.flag("DeadLetteringOnFilterEvaluationExceptions", info.DeadLetterOnFilterError)
 	w.number("MessageCount", messages(info))
 	w.number("MaxDeliveryCount", int64(info.MaxDeliveryCount))
 	w.flag("EnableBatchedOperations", info.BatchedOperations)
 	w.text("Status", string(info.Status))
-	destination(w, info, "ForwardTo")
+	destination(w, info, "ForwardTo", info.ForwardTo)
 	metadata(w, info)
-	destination(w, info, "ForwardDeadLetteredMessagesTo")
+	destination(w, info, "ForwardDeadLetteredMessagesTo", info.ForwardDeadLettersTo)
 	w.time("CreatedAt", info.Created)
 	w.time("UpdatedAt", info.Modified)
 	if used := info.Accessed; used.After(info.Created) {
@@ -128,7 +125,7 @@ func (c *call) subscription(w *writer, info *broker.Info) {
 		w.time("AccessedAt", info.Created)
 	}
 	counts(w, info)
-	span(w, info, "AutoDeleteOnIdle")
+	span(w, info, "AutoDeleteOnIdle", info.AutoDeleteOnIdle)
 	w.text("EntityAvailabilityStatus", "Available")
 }
 

@@ -42,20 +42,35 @@ func kept(p *broker.Properties, kind broker.Kind, name, now string) string {
 		return now
 	}
 	probe := *p
-	if probe.Set(kind, name, given) != nil || value(&probe, kind, name) != value(p, kind, name) {
+	if probe.Set(kind, name, plain(name, given)) != nil || field(&probe, name) != field(p, name) {
 		return now
 	}
 	return given
 }
 
-// value returns a property as text.
-func value(p *broker.Properties, kind broker.Kind, name string) string {
-	for _, one := range p.List(kind) {
-		if one.Name == name {
-			return one.Value
-		}
+// field returns the property of an element that is textual or immutable.
+func field(p *broker.Properties, name string) any {
+	switch name {
+	case "LockDuration":
+		return p.LockDuration
+	case "DefaultMessageTimeToLive":
+		return p.DefaultTTL
+	case "DuplicateDetectionHistoryTimeWindow":
+		return p.DuplicateWindow
+	case "AutoDeleteOnIdle":
+		return p.AutoDeleteOnIdle
+	case "ForwardTo":
+		return p.ForwardTo
+	case "ForwardDeadLetteredMessagesTo":
+		return p.ForwardDeadLettersTo
+	case "RequiresSession":
+		return p.RequiresSession
+	case "RequiresDuplicateDetection":
+		return p.DetectDuplicates
+	case "EnablePartitioning":
+		return p.Partitioning
 	}
-	return ""
+	return nil
 }
 
 // keepFlag notes a flag that means nothing here.

@@ -81,11 +81,11 @@ func set(p *broker.Properties, kind broker.Kind, e *element, isNew bool) error {
 	default:
 		return nil
 	}
-	before := value(p, kind, name)
+	before := field(p, name)
 	if err := p.Set(kind, name, plain(name, text)); err != nil {
 		return worded(name, text, err)
 	}
-	if format, fixed := immutable[name]; fixed && !isNew && value(p, kind, name) != before {
+	if format, fixed := immutable[name]; fixed && !isNew && field(p, name) != before {
 		return badRequest(format, kindNames[kind])
 	}
 	if slices.Contains(textual, name) && len(text) <= maxKept {
