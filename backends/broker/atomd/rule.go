@@ -70,12 +70,9 @@ func (c *call) putRule(subscription, name string, found *broker.Rule) error {
 		return err
 	}
 	rule.Name = name
-	if c.s.Tier != nil && !update {
-		// A tier bounds the rules of a topic by their kinds, which only it knows how to count.
-		if limit, ok := c.s.Tier.(ruleTier); ok {
-			if err := limit.RoomForRule(c.s.Engine, subscription, rule); err != nil {
-				return problem{http.StatusForbidden, "SubCode=40300. " + err.Error() + "."}
-			}
+	if !update {
+		if err := c.roomForRule(subscription, rule); err != nil {
+			return err
 		}
 	}
 	if update {
@@ -105,9 +102,20 @@ func (c *call) putRule(subscription, name string, found *broker.Rule) error {
 	return notFound(full)
 }
 
-// ruleTier is a tier that bounds how many rules a topic has.
-type ruleTier interface {
-	RoomForRule(e *broker.Engine, subscription string, rule broker.Rule) error
+// roomForRule asks the tier for room for one more rule in the topic of a subscription.
+func (c *call) roomForRule(subscription string, rule broker.Rule) error {
+	if c.s.Tier == nil {
+		return nil
+	}
+	subscriptions, err := c.subscriptionsOf(subscription[:strings.LastIndex(strings.ToLower(subscription), "/subscriptions/")])
+	if err != nil {
+		return err
+	}
+	sql, correlation := c.filters(subscriptions)
+	if err := c.s.Tier.RoomForRule(rule.Filter.Kind, sql, correlation); err != nil {
+		return problem{http.StatusForbidden, "SubCode=40300. " + err.Error() + "."}
+	}
+	return nil
 }
 
 func (c *call) answerRule(status int, subscription string, rule broker.Rule) error {

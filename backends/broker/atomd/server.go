@@ -29,6 +29,9 @@ type Tier interface {
 	Defaults(kind broker.Kind) broker.Properties
 	Check(kind broker.Kind, p *broker.Properties) error          // wraps broker.ErrInvalid
 	Room(kind broker.Kind, name string, all []broker.Info) error // for one more
+	// RoomForRule refuses one more rule in a topic that has so many with an SQL filter, true and
+	// false ones too, and with a correlation filter.
+	RoomForRule(filter broker.FilterKind, sql, correlation int64) error
 }
 
 // server is the handler.

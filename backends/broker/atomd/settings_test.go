@@ -120,6 +120,37 @@ func (narrow) Room(_ broker.Kind, name string, all []broker.Info) error {
 	return nil
 }
 
+func (narrow) RoomForRule(filter broker.FilterKind, sql, correlation int64) error {
+	if filter == broker.CorrelationFilter && correlation >= 1 || filter != broker.CorrelationFilter && sql >= 3 {
+		return errors.New("no room for a rule")
+	}
+	return nil
+}
+
+// TestRoomForRules counts the rules of all subscriptions of a topic by their filters.
+func TestRoomForRules(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Tier = narrow{} })
+	f.engineOrders()
+	if err := f.engine.Create("events/Subscriptions/more", broker.Subscription, broker.Defaults(broker.Subscription, broker.ServiceBus)); err != nil {
+		t.Fatal(err)
+	}
+	const sql, correlation = `<Filter i:type="SqlFilter"><SqlExpression>a = 1</SqlExpression></Filter>`, `<Filter i:type="CorrelationFilter"><To>t</To></Filter>`
+	for _, tt := range []struct {
+		path, filter string
+		status       int
+	}{
+		{"/events/Subscriptions/all/Rules/a", sql, http.StatusCreated},
+		{"/EVENTS/subscriptions/more/Rules/b", sql, http.StatusForbidden},
+		{"/events/Subscriptions/more/Rules/c", correlation, http.StatusCreated},
+		{"/events/Subscriptions/all/Rules/d", correlation, http.StatusForbidden},
+	} {
+		if a := f.do("PUT", tt.path, ruleBody(tt.filter)); a.status != tt.status {
+			t.Errorf("%s: %d %s, want %d", tt.path, a.status, a.body, tt.status)
+		}
+	}
+	f.must("PUT", "/events/Subscriptions/all/Rules/a", ruleBody(sql), "If-Match", "*")
+}
+
 // TestTier asks the tier for defaults, for what it allows, and for room.
 func TestTier(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Tier = narrow{} })

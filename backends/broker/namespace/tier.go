@@ -230,6 +230,20 @@ func (t *Tier) Room(kind broker.Kind, name string, all []broker.Info) error {
 	return nil
 }
 
+// RoomForRule refuses one more rule where the subscriptions of its topic have as many as the
+// tier allows: so many whose filter is SQL, true or false, and so many with a correlation
+// filter. The error wraps [ErrQuota].
+func (t *Tier) RoomForRule(filter broker.FilterKind, sql, correlation int64) error {
+	n, most, what := sql, t.SQLFilters, "SQL"
+	if filter == broker.CorrelationFilter {
+		n, most, what = correlation, t.CorrelationFilters, "correlation"
+	}
+	if most > 0 && n >= int64(most) {
+		return fmt.Errorf("%w: there are at most %d %s filters of a topic with --limits %s", ErrQuota, most, what, t.Name)
+	}
+	return nil
+}
+
 // Limit is one limit as text.
 type Limit struct{ Name, Value string }
 

@@ -84,3 +84,30 @@ func TestLimitsNameTheSame(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomForRules counts what is SQL and what is not.
+func TestRoomForRules(t *testing.T) {
+	tier, err := TierNamed("standard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		filter           broker.FilterKind
+		sql, correlation int64
+		full             bool
+	}{
+		{broker.SQLFilter, 1999, 100_000, false},
+		{broker.SQLFilter, 2000, 0, true},
+		{broker.TrueFilter, 2000, 0, true},
+		{"", 2000, 0, true},
+		{broker.CorrelationFilter, 2000, 99_999, false},
+		{broker.CorrelationFilter, 0, 100_000, true},
+	} {
+		if err := tier.RoomForRule(tt.filter, tt.sql, tt.correlation); errors.Is(err, ErrQuota) != tt.full {
+			t.Errorf("%q beside %d and %d: %v", tt.filter, tt.sql, tt.correlation, err)
+		}
+	}
+	if none, _ := TierNamed("none"); none.RoomForRule(broker.SQLFilter, 1e9, 1e9) != nil {
+		t.Error("without limits there is none for rules")
+	}
+}
