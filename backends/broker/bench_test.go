@@ -384,3 +384,24 @@ func heapBytes() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// BenchmarkWaiters wakes one of many waiters for each message.
+func BenchmarkWaiters(b *testing.B) {
+	for _, n := range []int{1, 10_000} {
+		b.Run(itoa(n), func(b *testing.B) {
+			w := newBench(b)
+			var next *Waiter
+			for range n {
+				var own *Waiter
+				own = w.e.NewWaiter(w.queue, func() { next = own })
+				own.Arm(message.UUID{})
+			}
+			w.send("m")
+			for b.Loop() {
+				m, _ := one(w.e.Receive(w.queue, ReceiveOptions{}))
+				next.Arm(message.UUID{})
+				_ = w.e.Release(w.queue, m.Broker.LockToken)
+			}
+		})
+	}
+}

@@ -87,7 +87,7 @@ func randomUUID() (id message.UUID) {
 }
 
 // Close syncs and closes the store. Locks stay written: an engine opened later on the same
-// store knows them. It is idempotent.
+// store knows them. Run ends, and who waits is woken. It is idempotent.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -96,7 +96,11 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	e.mu.Unlock()
+	e.hurry()
+	for _, ent := range e.byID {
+		e.wakeAll(ent)
+	}
+	e.unlock()
 	defer close(e.done)
 	e.readers.Wait() // each reads one page at most
 	batch := e.store.NewBatch()

@@ -113,8 +113,18 @@ func (q *queue) stir() {
 
 // woken returns the waiters that are to be woken for what has become available in a queue.
 func (q *queue) woken() []*Waiter {
-	var due []*Waiter
 	left := q.available()
+	if q.groups == nil { // all wait for the same; there may be very many
+		n := min(left, len(q.waiters))
+		due := slices.Clone(q.waiters[:n])
+		clear(q.waiters[:n])
+		q.waiters = q.waiters[n:]
+		for _, w := range due {
+			w.in, w.woken = nil, true
+		}
+		return due
+	}
+	var due []*Waiter
 	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter) bool {
 		if left <= 0 && w.session.IsZero() || !w.servable(q, w.session) {
 			return false
@@ -142,10 +152,7 @@ func (e *Engine) unlock() {
 	e.changed = nil
 	if first := e.timers.first(); first != nil && !e.runsUntil.IsZero() && first.at.Before(e.runsUntil) {
 		e.runsUntil = first.at
-		select {
-		case e.earlier <- struct{}{}:
-		default: // it has not looked yet
-		}
+		e.hurry()
 	}
 	e.mu.Unlock()
 	for _, w := range due {
@@ -153,6 +160,14 @@ func (e *Engine) unlock() {
 	}
 	for _, f := range changed {
 		f()
+	}
+}
+
+// hurry has Run look again at what is due.
+func (e *Engine) hurry() {
+	select {
+	case e.earlier <- struct{}{}:
+	default: // it has not looked yet
 	}
 }
 
@@ -193,7 +208,13 @@ func (e *Engine) tell(ent *entity) {
 		e.changed = append(e.changed, w.f)
 	}
 	ent.watches = nil
-	for _, q := range ent.subs { // what they wait for may never come
+	e.wakeAll(ent)
+}
+
+// wakeAll wakes all who wait at an entity when the lock is let go: what they wait for may
+// never come.
+func (e *Engine) wakeAll(ent *entity) {
+	for _, q := range ent.subs {
 		for _, w := range q.waiters {
 			w.in, w.woken = nil, true
 			e.changed = append(e.changed, w.wake)

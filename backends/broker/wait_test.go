@@ -66,6 +66,10 @@ func TestWaiterIsWoken(t *testing.T) {
 	wake("a deletion", b.queue, func() { b.ok(nil, b.e.Delete("orders")) })
 	_, woken := b.waiting(b.queue, none)
 	b.wantWoken(woken, 1, "waiting for an entity that is gone")
+	b.make("other", Queue, nil)
+	wake("the end of the engine", at("other"), func() { b.ok(nil, b.e.Close()) })
+	_, woken = b.waiting(at("other"), none)
+	b.wantWoken(woken, 1, "waiting at an engine that is closed")
 }
 
 // One message wakes one waiter, and whoever cannot take it hands the wake-up on.
