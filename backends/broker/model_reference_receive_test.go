@@ -329,7 +329,10 @@ func (r *ref) expire(e *refEntity, sub Sub) {
 }
 
 func (r *ref) expireReady(e *refEntity) {
-	for _, x := range e.in(Main, (*refMessage).ready) {
+	ready := e.in(Main, (*refMessage).ready)
+	// Of two with the same id, the one that expired first is forwarded, the other a duplicate.
+	slices.SortStableFunc(ready, func(a, b *refMessage) int { return a.expires.Compare(b.expires) })
+	for _, x := range ready {
 		if x.expires.IsZero() || x.expires.After(r.now) {
 			continue
 		}
