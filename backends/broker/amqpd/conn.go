@@ -28,6 +28,7 @@ type conn struct {
 	slow     bool   // more is waiting to be written than the limits allow
 	opened   bool
 	closing  bool // a close was sent: nothing may follow
+	stopping bool // nothing new is begun
 	over     bool // the socket is closed
 	reason   error
 	peerMax  int // bytes in a frame that the peer takes
@@ -129,7 +130,7 @@ func (c *conn) frame(channel uint16, body []byte) (done bool, err error) {
 	if !c.opened {
 		return c.failLocked("amqp:illegal-state", "the first frame has to be an open")
 	}
-	if c.closing {
+	if c.closing || c.stopping {
 		return false, nil // on its way before the peer knew
 	}
 	if begin, ok := p.(*amqp.Begin); ok {
@@ -222,6 +223,7 @@ func (c *conn) goAway() {
 	})
 	defer timer.Stop()
 	c.mu.Lock()
+	c.stopping = true
 	for c.working > 0 && !late {
 		c.room.Wait()
 	}

@@ -219,7 +219,7 @@ func (o *outlet) fetchable() int {
 		most  = 256
 		bytes = 1 << 20
 	)
-	if o.refused || o.left || o.credit == 0 || o.s.c.over || o.s.c.closing || o.s.full() {
+	if o.refused || o.left || o.credit == 0 || o.s.c.over || o.s.c.closing || o.s.c.stopping || o.s.full() {
 		return 0
 	}
 	room := o.s.c.srv.limits.Unsettled - o.pending
