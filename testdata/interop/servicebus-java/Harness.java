@@ -36,8 +36,12 @@ final class Harness {
 
     static void equal(Object got, Object want, String what) {
         if (!Objects.equals(got, want)) {
-            throw new AssertionError(what + ": expected " + want + ", got " + got);
+            throw new AssertionError(what + ": expected " + show(want) + ", got " + show(got));
         }
+    }
+
+    private static String show(Object o) {
+        return o instanceof Number ? o + " (" + o.getClass().getSimpleName() + ")" : String.valueOf(o);
     }
 
     static void isTrue(boolean condition, String what) {
