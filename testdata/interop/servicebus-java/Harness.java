@@ -41,7 +41,7 @@ final class Harness {
     }
 
     private static String show(Object o) {
-        return o instanceof Number ? o + " (" + o.getClass().getSimpleName() + ")" : String.valueOf(o);
+        return o == null ? "null" : o + " (" + o.getClass().getSimpleName() + ")";
     }
 
     static void isTrue(boolean condition, String what) {

@@ -319,9 +319,9 @@ check("peek: order, states, from a number, without effect", async () => {
     [3],
   );
   assert.deepEqual(await browser.peekMessages(1, { fromSequenceNumber: Long.fromNumber(99) }), []);
-  const other = client.createReceiver(q);
-  assert.equal((await other.peekMessages(2)).length, 2);
-  assert.equal((await other.peekMessages(2))[0].body, 3);
+  // Without a number this SDK goes on behind what any receiver of the entity has peeked last.
+  await browser.peekMessages(1, { fromSequenceNumber: Long.fromNumber(1) });
+  assert.deepEqual((await client.createReceiver(q).peekMessages(2)).map((m) => m.body), [2, 3]);
   assert.equal((await take(r, 1))[0].deliveryCount, 0);
 });
 

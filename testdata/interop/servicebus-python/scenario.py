@@ -186,14 +186,13 @@ def _():
         "yes": True,
         "no": False,
         "nothing": None,
-        "bytes": b"\x00\xff",
         "uuid": uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"),
         "when": datetime.datetime(2023, 11, 14, 22, 13, 20, tzinfo=datetime.timezone.utc),
     }
     send(q, ServiceBusMessage(b"x", application_properties=want))
     with client.get_queue_receiver(q) as r:
         (m,) = take(r, 1)
-        got = {k.decode(): v.decode() if isinstance(v, bytes) and k != b"bytes" else v for k, v in m.application_properties.items()}
+        got = {k.decode(): v.decode() if isinstance(v, bytes) else v for k, v in m.application_properties.items()}
         got["when"] = got["when"] / 1000  # this SDK gives a time back as milliseconds
         want["when"] = want["when"].timestamp()
         equal(got, want, "application properties")
