@@ -158,6 +158,7 @@ func (e *Error) write(w *listWriter) {
 	w.value(e.Condition)
 	w.value(optionalString(e.Description))
 	w.fieldMap(e.Info)
+	w.keep() // the Python SDK looks for all three
 }
 
 func (e *Error) read(r *listReader) {

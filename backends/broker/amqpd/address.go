@@ -1,6 +1,7 @@
 package amqpd
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -54,6 +55,25 @@ func ParseAddress(s string) (broker.Address, node) {
 	}
 	if i := strings.LastIndex(strings.ToLower(a.Name), strings.ToLower(subscriptions)); i > 0 {
 		a.Name = a.Name[:i] + subscriptions + a.Name[i+len(subscriptions):]
+	}
+	return a, what
+}
+
+// resolve is ParseAddress for a server. One that makes queues for whoever attaches makes a
+// name of any address: what a name cannot hold is written as its number.
+func (s *Server) resolve(address string) (broker.Address, node) {
+	a, what := ParseAddress(address)
+	if s.createOnAttach {
+		var name strings.Builder
+		for i := range len(a.Name) {
+			switch b := a.Name[i]; {
+			case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', strings.IndexByte("./-_", b) >= 0:
+				name.WriteByte(b)
+			default:
+				fmt.Fprintf(&name, "_%02x", b)
+			}
+		}
+		a.Name = name.String()
 	}
 	return a, what
 }

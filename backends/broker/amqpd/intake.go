@@ -59,12 +59,6 @@ func (s *session) attachIntake(a *amqp.Attach, e end) {
 		})
 	}
 	s.send(reply, nil)
-	if l.node == entityNode {
-		if err := s.c.mayLocked(path(l.addr), l.right); err != nil {
-			l.detach(s.c.srv.failed(err, path(l.addr)))
-			return
-		}
-	}
 	l.credit = intakeCredit
 	s.sendFlow(l)
 }
@@ -81,7 +75,7 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 	if a.Target != nil {
 		address, _ = text(a.Target.Address)
 	}
-	l.addr, l.node = ParseAddress(address)
+	l.addr, l.node = srv.resolve(address)
 	switch l.node {
 	case cbsNode:
 		if s.c.puts(l) {
@@ -103,6 +97,9 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 	info, err := srv.entity(l.addr)
 	if err == nil {
 		err = sendable(info, l.addr)
+	}
+	if err == nil {
+		err = s.c.mayLocked(path(l.addr), l.right)
 	}
 	if err == nil {
 		err = s.forwarded(a, l)
@@ -136,6 +133,9 @@ func (s *session) forwarded(a *amqp.Attach, l *intake) error {
 	}
 	if err == nil {
 		err = sendable(info, to)
+	}
+	if err == nil {
+		err = s.c.mayLocked(path(to), sas.Send)
 	}
 	if err != nil {
 		return fmt.Errorf("the destination %s: %w", path(to), err)

@@ -41,7 +41,7 @@ func (s *session) attachOutlet(a *amqp.Attach, e end) {
 		address, _ = text(a.Source.Address)
 	}
 	o := &outlet{end: e, settles: a.SenderMode.Or(amqp.SenderMixed) == amqp.SenderSettled}
-	o.addr, o.node = ParseAddress(address)
+	o.addr, o.node = s.c.srv.resolve(address)
 	if a.Target != nil {
 		o.reply, _ = text(a.Target.Address)
 	}
@@ -54,6 +54,9 @@ func (s *session) attachOutlet(a *amqp.Attach, e end) {
 	if err == nil {
 		err = receivable(info)
 	}
+	if err == nil {
+		err = s.c.mayLocked(path(o.addr), o.right)
+	}
 	filter, wanted := sessionFilter(a)
 	if err == nil {
 		err = sessionful(info, o.addr, wanted)
@@ -63,11 +66,6 @@ func (s *session) attachOutlet(a *amqp.Attach, e end) {
 		return
 	}
 	s.links[a.Handle] = o
-	if err := s.c.mayLocked(path(o.addr), o.right); err != nil {
-		o.answer(a, nil)
-		o.detach(s.c.srv.failed(err, path(o.addr)))
-		return
-	}
 	o.watch(info)
 	o.waiter = s.c.srv.engine.NewWaiter(o.addr, func() { go o.wake() })
 	if wanted {
