@@ -79,6 +79,20 @@ func TestMissingState(t *testing.T) {
 	}
 }
 
+// What cannot be read stays when others are deleted.
+func TestDeleteBatchPassesOverDamage(t *testing.T) {
+	b := newBench(t)
+	b.send("a", "b")
+	batch := b.e.store.NewBatch()
+	batch.DeleteState(store.Key{Queue: 1, Seq: 1})
+	b.ok(nil, b.e.store.ApplyLazily(batch))
+	if n, err := b.e.DeleteBatch(b.queue, DeleteBatchOptions{Max: 10}); err != nil || n != 1 {
+		t.Errorf("%d were deleted, %v; want the one that can be read", n, err)
+	}
+	errs, err := b.e.SettleBySequence(b.queue, Outcome{Action: Complete}, 1)
+	b.wantRefused(ErrDamaged, errs, err)
+}
+
 // A damaged state record costs its own message and no other when the store is opened.
 func TestDamagedState(t *testing.T) {
 	b := newBench(t)

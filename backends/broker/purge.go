@@ -113,6 +113,10 @@ func (e *Engine) DeleteBatch(a Address, o DeleteBatchOptions) (int, error) {
 	removed := 0
 	for _, seq := range seqs {
 		st, err := t.state(q.key(seq))
+		if isDamage(err) {
+			e.quarantine(q, seq, nil)
+			continue
+		}
 		if err != nil {
 			return removed, errors.Join(unavailable(err), t.commit())
 		}
