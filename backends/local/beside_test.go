@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strconv"
 	"sync"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
 	"dlq/backends"
+	"dlq/backends/broker/amqpd"
 	"dlq/backends/local"
 	"dlq/backends/message"
 	"dlq/resubmit"
@@ -22,8 +26,8 @@ var (
 	complete     = backends.Outcome{Action: backends.Complete}
 )
 
-// TestBesideEachOther: two UIs, one of them the owner, remove dead letters by hand while a job
-// resubmits all there are. At the end every message is in one place, and everybody's account of
+// TestBesideEachOther: two UIs, one of them the owner, and a client of the Azure SDK remove dead
+// letters while a job resubmits all there are. At the end every message is in one place, and everybody's account of
 // what he did agrees with that.
 func TestBesideEachOther(t *testing.T) {
 	for _, core := range []bool{false, true} {
@@ -62,11 +66,12 @@ func beside(t *testing.T, core bool) {
 		t.Fatal(err)
 	}
 
-	var removed [2]map[string]bool
+	var removed [3]map[string]bool
 	var hands sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	hands.Go(func() { removed[0] = removeDirectly(ctx, t, owner) })
 	hands.Go(func() { removed[1] = removeUnderLease(ctx, t, second) })
+	hands.Go(func() { removed[2] = removeOverAMQP(ctx, t, owner) })
 	job, err := resubmit.Run(t.Context(), env, plan, nil)
 	stop()
 	hands.Wait()
@@ -164,7 +169,7 @@ func removeUnderLease(ctx context.Context, t *testing.T, b backends.Backend) map
 }
 
 // account finds every message in exactly one place, and compares that with the report.
-func account(t *testing.T, b *local.Backend, r resubmit.Report, removed [2]map[string]bool) {
+func account(t *testing.T, b *local.Backend, r resubmit.Report, removed [3]map[string]bool) {
 	t.Helper()
 	left, arrived := idsIn(t, b, besideSource), idsIn(t, b, besideTarget)
 	for i := range besideMessages {
@@ -176,14 +181,15 @@ func account(t *testing.T, b *local.Backend, r resubmit.Report, removed [2]map[s
 			}
 		}
 		if places != 1 {
-			t.Errorf("message %s: %d at the source, %d at the destination, removed %v and %v", id, left[id], arrived[id], removed[0][id], removed[1][id])
+			t.Errorf("message %s: %d at the source, %d at the destination, removed %v, %v and %v",
+				id, left[id], arrived[id], removed[0][id], removed[1][id], removed[2][id])
 		}
 	}
 	others := len(r.Skipped) + len(r.Failed) + len(r.Uncertain)
 	// What another held when it was to be moved, and has removed since, is not where the journal says.
 	unexplained := int(r.Lost)
 	for _, item := range r.LostItems {
-		if removed[0][item.ID] || removed[1][item.ID] {
+		if removed[0][item.ID] || removed[1][item.ID] || removed[2][item.ID] {
 			unexplained--
 		}
 	}
@@ -191,10 +197,61 @@ func account(t *testing.T, b *local.Backend, r resubmit.Report, removed [2]map[s
 		t.Errorf("the report says %d done, %d left, %d lost, %d skipped, %d failed, %d uncertain of %d; %d arrived",
 			r.Done, r.Left, r.Lost, len(r.Skipped), len(r.Failed), len(r.Uncertain), besideMessages, len(arrived))
 	}
-	if len(removed[0])+len(removed[1]) == 0 || len(arrived) == 0 {
-		t.Errorf("nothing came of somebody: removed %d and %d, moved %d", len(removed[0]), len(removed[1]), len(arrived))
+	if len(removed[0])+len(removed[1])+len(removed[2]) == 0 || len(arrived) == 0 {
+		t.Errorf("nothing came of somebody: removed %d, %d and %d, moved %d", len(removed[0]), len(removed[1]), len(removed[2]), len(arrived))
 	}
-	t.Logf("removed %d and %d, moved %d, left %d", len(removed[0]), len(removed[1]), len(arrived), len(left))
+	t.Logf("removed %d, %d and %d, moved %d, left %d", len(removed[0]), len(removed[1]), len(removed[2]), len(arrived), len(left))
+}
+
+// removeOverAMQP receives with the Azure SDK for Go, completes two of three, and lets go of the
+// others by closing.
+func removeOverAMQP(ctx context.Context, t *testing.T, b *local.Backend) map[string]bool {
+	removed := map[string]bool{}
+	server := amqpd.New(amqpd.Options{Engine: b.Engine()})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return removed
+	}
+	defer l.Close()
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go server.ServeConn(nc)
+		}
+	}()
+	client, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+l.Addr().String()+
+		";SharedAccessKeyName=a;SharedAccessKey=b;UseDevelopmentEmulator=true", nil)
+	if err != nil {
+		t.Error(err)
+		return removed
+	}
+	defer client.Close(context.Background())
+	receiver, err := client.NewReceiverForQueue(besideSource.Name, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	if err != nil {
+		t.Error(err)
+		return removed
+	}
+	for ctx.Err() == nil {
+		msgs, err := receiver.ReceiveMessages(ctx, 10, nil)
+		if err != nil {
+			break // the job has ended, or nothing came until then
+		}
+		for i, m := range msgs {
+			if i%3 == 2 {
+				err = receiver.AbandonMessage(context.Background(), m, nil)
+			} else if err = receiver.CompleteMessage(context.Background(), m, nil); err == nil {
+				removed[m.MessageID] = true
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return removed
 }
 
 func idsIn(t *testing.T, b *local.Backend, id backends.EntityID) map[string]int {
