@@ -84,6 +84,11 @@ var layers = []layer{
 		[]string{"backends/broker", "backends/message", "backends/broker/sas", "backends/sqlfilter"},
 		"the management server puts the engine on HTTP, and knows no AMQP",
 	},
+	{
+		"backends/broker/namespace",
+		[]string{"backends/broker", "backends/message", "backends/broker/sas", "backends/sqlfilter"},
+		"what a namespace is to hold and may hold knows no wire",
+	},
 	{"backends/broker/sas", nil, "keys and signatures know neither who asks nor over which wire"},
 	{"backends/broker/port", nil, "a port hands on connections and knows not what is said over them"},
 	{"backends/broker/store", []string{"backends/message"}, "the store keeps messages and knows no queue's rules"},
