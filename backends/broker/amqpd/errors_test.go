@@ -56,7 +56,7 @@ func TestFailures(t *testing.T) {
 		{&takenError{"s"}, 409, "com.microsoft:session-cannot-be-locked", "reconnects", "The requested session 's' cannot be accepted. It may be locked by another receiver."},
 		{&tooLarge{7, 289349, 262144}, 413, "amqp:link:message-size-exceeded", "reconnects", "The received message (delivery-id:7, size:289349 bytes) exceeds the limit (262144 bytes) currently allowed on the link."},
 		{broker.ErrTooLarge, 413, "amqp:link:message-size-exceeded", "reconnects", ""},
-		{errNoSessionID, 400, "amqp:not-allowed", "reconnects", "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session support enabled can only receive messages that have the SessionId set to a valid value."},
+		{broker.ErrNeedsSession, 400, "amqp:not-allowed", "reconnects", "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session support enabled can only receive messages that have the SessionId set to a valid value."},
 		{broker.ErrInvalid, 400, "com.microsoft:argument-error", "reconnects", ""},
 		{broker.ErrUnsupported, 400, "amqp:not-allowed", "reconnects", ""},
 		{broker.ErrFilter, 400, "amqp:invalid-field", "reconnects", ""},

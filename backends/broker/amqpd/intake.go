@@ -21,7 +21,6 @@ type intake struct {
 	maxMessage int64           // bytes; 0: no bound
 	maxBatch   int64
 	makesIDs   bool // an empty id counts as none
-	sessions   bool // a message has to belong to one
 
 	arriving *arrival // parts are still to come
 	pending  []*arrival
@@ -108,7 +107,7 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 		why := srv.failed(err, path(l.addr))
 		return &why
 	}
-	l.maxMessage, l.makesIDs, l.sessions = info.MaxMessageBytes, info.Partitioning, info.RequiresSession
+	l.maxMessage, l.makesIDs = info.MaxMessageBytes, info.Partitioning
 	l.maxBatch = srv.batchLimit(info.MaxMessageBytes)
 	l.watch(info)
 	return nil
@@ -413,9 +412,6 @@ func (l *intake) decode(in *arrival) {
 		// by it.
 		if m.ID == nil || l.makesIDs && m.ID == message.String("") {
 			m.ID = message.String(strings.ReplaceAll(newID(), "-", ""))
-		}
-		if l.sessions && m.SessionID == nil {
-			in.failed = errNoSessionID
 		}
 	}
 }

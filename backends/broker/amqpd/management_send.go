@@ -7,10 +7,6 @@ import (
 	"dlq/backends/message"
 )
 
-// errNoSessionID refuses a message that belongs to no session, in the words of the service.
-const errNoSessionID = notAllowed("The SessionId was not set on a message, and it cannot be sent to the entity. " +
-	"Entities that have session support enabled can only receive messages that have the SessionId set to a valid value.")
-
 func (r *request) schedule() (message.Map, error) {
 	info, err := r.s.entity(r.a)
 	if err == nil {
@@ -57,9 +53,6 @@ func (r *request) messages(info broker.Info) ([]*message.Message, error) {
 		msgs, err := decodeSent(0, encoded)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errMalformed, err)
-		}
-		if info.RequiresSession && msgs[0].SessionID == nil {
-			return nil, errNoSessionID
 		}
 		all = append(all, msgs...)
 	}
