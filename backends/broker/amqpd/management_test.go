@@ -525,3 +525,26 @@ func TestManagementRenewLock(t *testing.T) {
 	tokens = d.receive(visits, broker.ReceiveOptions{Session: token})
 	d.ask(visits, "renew-lock", fields("lock-tokens", uuids(tokens...))).wantRefusal(t, 400, "amqp:not-allowed")
 }
+
+// TestManagementBody checks what may stand in the place of a map: nothing, or null.
+func TestManagementBody(t *testing.T) {
+	d := newDesk(t)
+	ask := func(body message.Body) answer {
+		req := d.request("com.microsoft:enumerate-rules", nil)
+		req.Body = body
+		return d.reply(d.server.manage(context.Background(), d, letters, nil, req))
+	}
+	for _, encoded := range []string{"\x40", "\xc1\x01\x00"} {
+		if r := ask(message.Body{Kind: message.ValueBody, Sections: [][]byte{[]byte(encoded)}}); r.status != 200 {
+			t.Errorf("% x: %d %s", encoded, r.status, r.text)
+		}
+	}
+	if r := ask(message.Body{}); r.status != 200 {
+		t.Errorf("no body: %d %s", r.status, r.text)
+	}
+	ask(message.DataBody([]byte{0x40})).wantRefusal(t, 400, "com.microsoft:argument-error")
+	ask(message.Body{Kind: message.ValueBody, Sections: [][]byte{{0x45}}}).wantRefusal(t, 400, "com.microsoft:argument-error")
+	ask(message.Body{Kind: message.ValueBody, Sections: [][]byte{{0xd0, 0xff}}}).wantRefusal(t, 400, "amqp:decode-error")
+	d.ask(orders, "peek-message", fields("message-count", message.Int(1), "from-sequence-number", message.Null{})).want(t, 204, message.Map{})
+	d.ask(visits, "get-message-sessions", fields("last-updated-time", message.Long(253402300800000))).want(t, 204, message.Map{})
+}
