@@ -142,9 +142,16 @@ var numbers = []struct {
 	schema string
 	kind   message.Kind
 }{
-	{"long", message.KindLong}, {"short", message.KindShort}, {"byte", message.KindByte},
-	{"unsignedInt", message.KindUint}, {"unsignedLong", message.KindUlong}, {"unsignedShort", message.KindUshort},
-	{"unsignedByte", message.KindUbyte}, {"double", message.KindDouble}, {"float", message.KindFloat}, {"guid", message.KindUUID},
+	{"long", message.KindLong},
+	{"short", message.KindShort},
+	{"byte", message.KindByte},
+	{"unsignedInt", message.KindUint},
+	{"unsignedLong", message.KindUlong},
+	{"unsignedShort", message.KindUshort},
+	{"unsignedByte", message.KindUbyte},
+	{"double", message.KindDouble},
+	{"float", message.KindFloat},
+	{"guid", message.KindUUID},
 }
 
 // schemaOf is the type of XML Schema of a value and how that writes it.
@@ -199,8 +206,14 @@ func writeCorrelation(w *writer, c sqlfilter.Correlation) {
 		name  string
 		value *string
 	}{
-		{"CorrelationId", c.CorrelationID}, {"MessageId", c.MessageID}, {"To", c.To}, {"ReplyTo", c.ReplyTo}, {"Label", c.Subject},
-		{"SessionId", c.SessionID}, {"ReplyToSessionId", c.ReplyToSessionID}, {"ContentType", c.ContentType},
+		{"CorrelationId", c.CorrelationID},
+		{"MessageId", c.MessageID},
+		{"To", c.To},
+		{"ReplyTo", c.ReplyTo},
+		{"Label", c.Subject},
+		{"SessionId", c.SessionID},
+		{"ReplyToSessionId", c.ReplyToSessionID},
+		{"ContentType", c.ContentType},
 	} {
 		if field.value != nil {
 			w.text(field.name, *field.value)

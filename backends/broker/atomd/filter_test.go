@@ -72,8 +72,18 @@ func TestTypedValues(t *testing.T) {
 // TestValuesRefused refuses what is not of its type, and types that nobody knows.
 func TestValuesRefused(t *testing.T) {
 	for _, tt := range [][2]string{
-		{"int", "2147483648"}, {"int", "1.5"}, {"int", ""}, {"long", "9223372036854775808"}, {"boolean", "yes"}, {"dateTime", "yesterday"},
-		{"duration", "1 minute"}, {"double", "much"}, {"guid", "none"}, {"unsignedByte", "-1"}, {"anyURI", "http://x"}, {"base64Binary", "AA=="},
+		{"int", "2147483648"},
+		{"int", "1.5"},
+		{"int", ""},
+		{"long", "9223372036854775808"},
+		{"boolean", "yes"},
+		{"dateTime", "yesterday"},
+		{"duration", "1 minute"},
+		{"double", "much"},
+		{"guid", "none"},
+		{"unsignedByte", "-1"},
+		{"anyURI", "http://x"},
+		{"base64Binary", "AA=="},
 	} {
 		root, err := parse(fmt.Appendf(nil, pair, tt[0], tt[1]))
 		if err != nil {
