@@ -125,14 +125,18 @@ func (c *call) put(kind broker.Kind, name string, info broker.Info, missing bool
 	return c.describe(http.StatusCreated, name)
 }
 
-// reachable refuses a destination that is not there, in the words of the service, unless the
-// entity forwards to it already.
+// reachable refuses a destination that is not there, in the words of the service, or that the
+// request may not send to, unless the entity forwards to it already.
 func (c *call) reachable(p, old *broker.Properties) error {
-	for _, to := range [...]struct{ now, before string }{
-		{p.ForwardTo, old.ForwardTo}, {p.ForwardDeadLettersTo, old.ForwardDeadLettersTo},
+	for _, to := range [...]struct{ now, before, header string }{
+		{p.ForwardTo, old.ForwardTo, "ServiceBusSupplementaryAuthorization"},
+		{p.ForwardDeadLettersTo, old.ForwardDeadLettersTo, "ServiceBusDlqSupplementaryAuthorization"},
 	} {
 		if to.now == "" || strings.EqualFold(to.now, to.before) {
 			continue
+		}
+		if err := c.maySend(to.now, to.header); err != nil {
+			return err
 		}
 		if info, err := c.s.Engine.Entity(to.now); errors.Is(err, broker.ErrNoEntity) || err == nil && info.Kind == broker.Subscription {
 			return problem{http.StatusBadRequest, "SubCode=40400. The auto forwarding destination entity does not exist."}

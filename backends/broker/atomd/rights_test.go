@@ -123,6 +123,46 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRightsToForward lets nobody forward messages to where they may not send.
+func TestRightsToForward(t *testing.T) {
+	const plain, dead = "ServiceBusSupplementaryAuthorization", "ServiceBusDlqSupplementaryAuthorization"
+	const forward, forwardDead = "<ForwardTo>sb://contoso/orders</ForwardTo>", "<ForwardDeadLetteredMessagesTo>sb://contoso/orders</ForwardDeadLetteredMessagesTo>"
+	for _, tt := range []struct {
+		name, inner   string
+		key, resource string
+		header, other string // of the second token, and the key that signs it
+		status        int
+	}{
+		{"a namespace's token", forward, "Root", "", "", "", 201},
+		{"an entity's token alone", forward, "Root", "events", "", "", 401},
+		{"an entity's token and one to send", forward, "Root", "events", plain, "Root", 201},
+		{"an entity's token and one to listen", forward, "Root", "events", plain, "Listen", 401},
+		{"an entity's token and a false one", forward, "Root", "events", plain, "Wrong", 401},
+		{"an entity's key", forward, "Topic", "events", "", "", 401},
+		{"an entity's key to both", forward, "Topic", "events", plain, "Topic", 401},
+		{"dead letters, with the header of messages", forwardDead, "Root", "events", plain, "Root", 401},
+		{"dead letters", forwardDead, "Root", "events", dead, "Root", 201},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := guarded(t)
+			secrets := map[string]string{"Root": rootKey, "Listen": listenKey, "Topic": topicKey, "Wrong": "guess"}
+			headers := []string{"Authorization", f.token(tt.resource, tt.key, secrets[tt.key])}
+			if tt.header != "" {
+				headers = append(headers, tt.header, f.token("orders", strings.Replace(tt.other, "Wrong", "Root", 1), secrets[tt.other]))
+			}
+			a := f.do("PUT", "/events/Subscriptions/new", subscriptionBody(tt.inner), headers...)
+			if a.status != tt.status {
+				t.Fatalf("got %d %s, want %d", a.status, a.body, tt.status)
+			}
+			if a.status != http.StatusCreated {
+				return
+			}
+			update := append(headers[:2:2], "If-Match", "*")
+			f.must("PUT", "/events/Subscriptions/new", subscriptionBody(tt.inner+"<MaxDeliveryCount>3</MaxDeliveryCount>"), update...)
+		})
+	}
+}
+
 // TestAuthorizationKeys makes keys of the authorization rules of an entity, which come back as
 // they were given and can be taken away.
 func TestAuthorizationKeys(t *testing.T) {

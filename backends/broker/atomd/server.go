@@ -73,7 +73,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &call{s: s, w: w, r: r, base: scheme + "://" + r.Host, api: r.URL.Query().Get("api-version")}
 	segments := segmentsOf(r.URL)
-	if len(segments) == 1 && strings.EqualFold(segments[0], "health") && c.r.Method != http.MethodPut && !c.r.URL.Query().Has("api-version") {
+	if len(segments) == 1 && strings.EqualFold(segments[0], "health") && r.Method == http.MethodGet && !r.URL.Query().Has("api-version") {
 		c.health() // an SDK that means an entity of that name says its version
 		return
 	}
@@ -219,10 +219,9 @@ func (c *call) answer(status int, kind string, w *writer) {
 	_, _ = c.w.Write(w.bytes())
 }
 
-// claims returns the claim that a request brings. The header of another entity to forward to
-// is accepted with it.
-func (c *call) claim() (sas.Claim, error) {
-	header := c.r.Header.Get("Authorization")
+// claim returns the claim that a request brings in a header.
+func (c *call) claim(name string) (sas.Claim, error) {
+	header := c.r.Header.Get(name)
 	if header == "" {
 		return sas.Claim{}, problem{http.StatusUnauthorized, "MissingToken: The authorization header was not found."}
 	}
@@ -251,11 +250,34 @@ func (c *call) allowed(entity string) (bool, error) {
 	if c.s.Gate.Open() {
 		return true, nil
 	}
-	claim, err := c.claim()
+	claim, err := c.claim("Authorization")
 	if err != nil {
 		return false, err
 	}
 	// The JavaScript SDK signs the whole URL of the request, which is below the entity.
 	path := strings.ToLower(strings.Trim(c.r.URL.Path, "/"))
 	return claim.Allows(entity, sas.Manage) || claim.Allows(path, sas.Manage), nil
+}
+
+// maySend refuses a request that may not send to an entity, so that nobody forwards messages to
+// where they may not. Clients bring the claim in a header of its own, unless that to manage
+// reaches as far.
+func (c *call) maySend(entity, header string) error {
+	if c.s.Gate.Open() {
+		return nil
+	}
+	for _, name := range [...]string{"Authorization", header} {
+		if c.r.Header.Get(name) == "" {
+			continue
+		}
+		claim, err := c.claim(name)
+		if err != nil {
+			return err
+		}
+		if claim.Allows(entity, sas.Send) {
+			return nil
+		}
+	}
+	return problem{http.StatusUnauthorized, fmt.Sprintf(
+		"Unauthorized access. 'Send' claim(s) are required to perform this operation. Resource: 'sb://%s/%s'.", c.s.Namespace, entity)}
 }

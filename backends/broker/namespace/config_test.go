@@ -258,7 +258,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"a range of the emulator", "emulator", queue(`"DefaultMessageTimeToLive": "P1D"`), "DefaultMessageTimeToLive P1D is out of range: PT5M to PT1H with --limits emulator"},
 		{"a count of the emulator", "emulator", queue(`"MaxDeliveryCount": 11`), "MaxDeliveryCount 11 is out of range: 1 to 10"},
 		{"a window of the service", "standard", queue(`"DuplicateDetectionHistoryTimeWindow": "PT5S"`), "PT20S to P7D"},
-		{"a size", "standard", queue(`"MaxSizeInMegabytes": 1500`), "MaxSizeInMegabytes 1500 is none of 1024, 2048"},
+		{"a size", "standard", queue(`"MaxSizeInMegabytes": 1500`), "The specified value 1500 is invalid. The property 'MaxSizeInMegabytes', must be one of the following values: 1024;2048;"},
 		{"a message size", "standard", queue(`"MaxMessageSizeInKilobytes": 1024`), "cannot be chosen: it is 256"},
 		{"a topic of Basic", "basic", inNamespace(`"Topics": [{"Name": "t"}]`), "no topics and subscriptions with --limits basic"},
 		{"a session of Basic", "basic", queue(`"RequiresSession": true`), "there is no RequiresSession with --limits basic"},

@@ -151,7 +151,8 @@ func (t *Tier) Check(kind broker.Kind, p *broker.Properties) error {
 	case kind != broker.Topic && (p.MaxDeliveryCount < 1 || p.MaxDeliveryCount > t.deliveries):
 		problem = fmt.Sprintf("MaxDeliveryCount %d is out of range: 1 to %d", p.MaxDeliveryCount, t.deliveries)
 	case kind != broker.Subscription && !t.sized(p):
-		problem = fmt.Sprintf("MaxSizeInMegabytes %d is none of %s", p.MaxSize/mib, inMegabytes(t.sizes))
+		problem = fmt.Sprintf("The specified value %d is invalid. The property 'MaxSizeInMegabytes', must be one of the following values: %s", // as the service says it
+			p.MaxSize/mib, strings.ReplaceAll(inMegabytes(t.sizes), ", ", ";"))
 	case kind != broker.Subscription && !t.ownMessageSize && p.MaxMessageBytes != t.MessageBytes:
 		problem = fmt.Sprintf("MaxMessageSizeInKilobytes %d cannot be chosen: it is %d", p.MaxMessageBytes/kib, t.MessageBytes/kib)
 	}
