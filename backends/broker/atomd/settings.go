@@ -17,13 +17,30 @@ var immutable = map[string]string{
 	"EnablePartitioning":         "Partitioning cannot be changed for %s. ",
 }
 
-// settings are the elements that set a property and have a text always: an empty one says
-// nothing.
-var settings = []string{
-	"DefaultMessageTimeToLive", "AutoDeleteOnIdle", "LockDuration", "DuplicateDetectionHistoryTimeWindow", "Status",
-	"RequiresSession", "RequiresDuplicateDetection", "EnablePartitioning", "MaxDeliveryCount", "EnableBatchedOperations",
-	"DeadLetteringOnMessageExpiration", "DeadLetteringOnFilterEvaluationExceptions", "FilteringMessagesBeforePublishing",
-	"SupportOrdering", "MaxMessageSizeInKilobytes",
+// settings are the elements that set a property and have a text always, with the form of their
+// texts in XML Schema, of which the engine reads more. An empty one says nothing.
+var settings = map[string]func(text string) (plain string, ok bool){
+	"DefaultMessageTimeToLive": asDuration, "AutoDeleteOnIdle": asDuration, "LockDuration": asDuration, "DuplicateDetectionHistoryTimeWindow": asDuration,
+	"MaxDeliveryCount": asNumber, "MaxMessageSizeInKilobytes": asNumber,
+	"RequiresSession": asFlag, "RequiresDuplicateDetection": asFlag, "EnablePartitioning": asFlag, "EnableBatchedOperations": asFlag,
+	"DeadLetteringOnMessageExpiration": asFlag, "DeadLetteringOnFilterEvaluationExceptions": asFlag,
+	"FilteringMessagesBeforePublishing": asFlag, "SupportOrdering": asFlag,
+	"Status": func(text string) (string, bool) { return text, true },
+}
+
+func asDuration(text string) (string, bool) {
+	_, err := broker.ParseISODuration(text)
+	return text, err == nil
+}
+
+func asNumber(text string) (string, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return strconv.FormatInt(n, 10), err == nil
+}
+
+func asFlag(text string) (string, bool) {
+	b, err := parseBool(text)
+	return strconv.FormatBool(b), err == nil
 }
 
 // apply sets what a description says, of an entity that is to be made or is there. What it
@@ -72,7 +89,7 @@ func set(p *broker.Properties, kind broker.Kind, e *element, isNew bool) error {
 		if kind == broker.Topic {
 			return nil
 		}
-	case slices.Contains(settings, name):
+	case settings[name] != nil:
 		if text == "" {
 			return nil
 		}
@@ -81,8 +98,14 @@ func set(p *broker.Properties, kind broker.Kind, e *element, isNew bool) error {
 	default:
 		return nil
 	}
+	given, ok := text, true
+	if form := settings[name]; form != nil {
+		if given, ok = form(text); !ok {
+			return badRequest("The value '%s' of %s is not of its type.", text, name)
+		}
+	}
 	before := field(p, name)
-	if err := p.Set(kind, name, plain(name, text)); err != nil {
+	if err := p.Set(kind, name, plain(name, given)); err != nil {
 		return worded(name, text, err)
 	}
 	if format, fixed := immutable[name]; fixed && !isNew && field(p, name) != before {
