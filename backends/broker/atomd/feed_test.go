@@ -152,3 +152,22 @@ func TestQueuesOfSQS(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPage lists one page out of many queues.
+func BenchmarkPage(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			f := newFixture(b, nil)
+			for i := range n {
+				if err := f.engine.Create(fmt.Sprintf("q%05d", i), broker.Queue, broker.Defaults(broker.Queue, broker.ServiceBus)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			path := fmt.Sprintf("/$Resources/queues?$skip=%d", n-pageSize)
+			b.ReportAllocs()
+			for b.Loop() {
+				f.must("GET", path, "")
+			}
+		})
+	}
+}
