@@ -15,12 +15,13 @@ import (
 // Options configure the management API.
 type Options struct {
 	Engine    *broker.Engine
-	Gate      *sas.Gate // nil: everybody may do everything
-	Namespace string    // "": dlq
-	SKU       string    // Basic, Standard or Premium; "": Standard
-	Now       func() time.Time
-	Tier      Tier // nil: no limits but the engine's
-	// Fault is asked before each request: an error takes its place. nil: none.
+	Gate      *sas.Gate        // nil: everybody may do everything
+	Namespace string           // "": dlq
+	SKU       string           // Basic, Standard or Premium; "": Standard
+	Now       func() time.Time // nil: time.Now
+	Tier      Tier             // nil: no limits but the engine's
+	// Fault is asked before each request: a status that is not 0 takes the place of its answer,
+	// which comes after that long. nil: none.
 	Fault func(entity string) (status int, after time.Duration)
 }
 
@@ -39,7 +40,7 @@ type server struct {
 	Options
 }
 
-// New returns the handler of all paths.
+// New returns the handler of all paths. It is safe for concurrent use.
 func New(o Options) http.Handler {
 	s := &server{o}
 	if s.Namespace == "" {
