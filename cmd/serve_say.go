@@ -60,7 +60,7 @@ func (s serving) announce(a *app, opts serveOptions, srv *server, keys []sas.Key
 		a.say("serving the data %s on %s", where, l.Addr())
 	}
 	for _, l := range srv.adminOn {
-		a.say("the management API and /health alone are on %s", l.Addr())
+		a.say("the same on %s, where clients of the official emulator look for the management API", l.Addr())
 	}
 	a.printf("dlq: ready\n")
 }

@@ -87,7 +87,7 @@ func live(ctx context.Context, o options) (err error) {
 func buildTests(ctx context.Context, module, work string) ([]string, error) {
 	binaries := make([]string, len(packages))
 	for i, p := range packages {
-		binaries[i] = filepath.Join(work, strings.Trim(p, ".")+".test")
+		binaries[i] = filepath.Join(work, filepath.Base(filepath.Join(module, p))+".test")
 		if _, err := run(ctx, module, "go", "test", "-c", "-o", binaries[i], "./"+p); err != nil {
 			return nil, err
 		}
