@@ -133,7 +133,7 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	srv.amqp = amqpd.New(amqpd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.bounds.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
-		CreateOnAttach: opts.createOnAttach, Faults: s.faults, Log: a.say,
+		CreateOnAttach: opts.createOnAttach, Defaults: s.tier.Defaults, Faults: s.faults, Log: a.say,
 	})
 	management := atomd.New(atomd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),

@@ -95,7 +95,7 @@ func echo(a *amqp.Attach) *amqp.Attach {
 func (s *Server) entity(a broker.Address) (broker.Info, error) {
 	info, err := s.engine.Entity(a.Name)
 	if errors.Is(err, broker.ErrNoEntity) && s.createOnAttach && a.Sub == broker.Main {
-		err = s.engine.Create(a.Name, broker.Queue, broker.Defaults(broker.Queue, broker.ServiceBus))
+		err = s.engine.Create(a.Name, broker.Queue, s.defaults(broker.Queue))
 		if err == nil || errors.Is(err, broker.ErrExists) {
 			info, err = s.engine.Entity(a.Name)
 		}

@@ -27,8 +27,10 @@ type Options struct {
 	MaxBatchBytes int64
 	// BatchDeleteMax bounds the messages that one batch delete removes; 0: 4000.
 	BatchDeleteMax int
-	// CreateOnAttach makes a queue of each name that a link asks for and nobody has.
+	// CreateOnAttach makes a queue of each address that a link asks for and nobody has, with
+	// the properties that Defaults returns; nil: those of the service.
 	CreateOnAttach bool
+	Defaults       func(broker.Kind) broker.Properties
 	Faults         *Faults                          // nil: none
 	Log            func(format string, args ...any) // nil: nowhere
 }
@@ -43,6 +45,7 @@ type Server struct {
 	maxBatch       int64
 	batchDeleteMax int
 	createOnAttach bool
+	defaults       func(broker.Kind) broker.Properties
 	faults         *Faults
 	log            func(format string, args ...any)
 	containerID    string
@@ -68,6 +71,9 @@ func New(o Options) *Server {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.defaults = o.Defaults; s.defaults == nil {
+		s.defaults = func(kind broker.Kind) broker.Properties { return broker.Defaults(kind, broker.ServiceBus) }
 	}
 	if s.batchDeleteMax == 0 {
 		s.batchDeleteMax = 4000
