@@ -26,6 +26,7 @@ const drainTime = 10 * time.Second
 // server is a broker with everything that listens for it.
 type server struct {
 	local     *local.Backend
+	memory    memoryGuard
 	engine    *broker.Engine
 	amqp      *amqpd.Server
 	front     *port.Server
@@ -133,7 +134,7 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	srv.amqp = amqpd.New(amqpd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.bounds.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
-		CreateOnAttach: opts.createOnAttach, Defaults: s.tier.Defaults, Faults: s.faults, Log: a.say,
+		CreateOnAttach: opts.createOnAttach, Defaults: s.tier.Defaults, Short: srv.memory.short, Faults: s.faults, Log: a.say,
 	})
 	management := atomd.New(atomd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),
@@ -224,6 +225,7 @@ func (srv *server) start(ctx context.Context) <-chan error {
 			}
 		}()
 	}
+	go srv.memory.watch(ctx)
 	run(func() error { return srv.engine.Run(ctx) })
 	for _, l := range append(srv.listeners, srv.adminOn...) {
 		run(func() error { return srv.front.Serve(l) })

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -195,5 +196,24 @@ func TestHTTPFaults(t *testing.T) {
 				t.Errorf("request %d: %d after %s", i, status, after)
 			}
 		}()
+	}
+}
+
+// TestMemoryGuard: it tells when little of what the process may have is left.
+func TestMemoryGuard(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+	for _, c := range []struct {
+		limit int64
+		short bool
+	}{{int64(memoryInUse()) * 100, false}, {int64(memoryInUse()), true}} {
+		debug.SetMemoryLimit(c.limit)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // it looks once
+		var g memoryGuard
+		g.watch(ctx)
+		if g.short() != c.short {
+			t.Errorf("of %d bytes %d are in use, and memory is short: %t", c.limit, memoryInUse(), g.short())
+		}
 	}
 }

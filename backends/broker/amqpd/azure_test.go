@@ -169,3 +169,44 @@ func TestAzureMissingEntity(t *testing.T) {
 		t.Errorf("sending to an entity that is missing ended with %v", err)
 	}
 }
+
+// TestAzureWhenMemoryIsShort: what is sent is stored, and what is received settled.
+func TestAzureWhenMemoryIsShort(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Short = func() bool { return true } })
+	b.create("orders", broker.Queue, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	client := b.azure()
+	sender, err := client.NewSender("orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const many = 20
+	sent := make(chan error, many)
+	for range many {
+		go func() {
+			sent <- sender.SendMessage(ctx, &azservicebus.Message{Body: make([]byte, 100_000)}, nil)
+		}()
+	}
+	for range many {
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	}
+	receiver, err := client.NewReceiverForQueue("orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got := 0; got < many; {
+		msgs, err := receiver.ReceiveMessages(ctx, many, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range msgs {
+			if err := receiver.CompleteMessage(ctx, m, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got += len(msgs)
+	}
+}

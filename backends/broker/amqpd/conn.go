@@ -141,7 +141,7 @@ func (c *conn) frame(channel uint16, body []byte) (done bool, err error) {
 		return c.failLocked("amqp:illegal-state", fmt.Sprintf("there is no session on channel %d", channel))
 	}
 	s.frame(p, payload)
-	for c.held-c.partial > c.srv.limits.Held && !c.over { // storing catches up; what is not whole waits for the peer
+	for c.held-c.partial > c.srv.heldLimit() && !c.over { // storing catches up; what is not whole waits for the peer
 		c.flushLocked()
 		c.room.Wait()
 	}

@@ -31,8 +31,12 @@ type Options struct {
 	// the properties that Defaults returns; nil: those of the service.
 	CreateOnAttach bool
 	Defaults       func(broker.Kind) broker.Properties
-	Faults         *Faults                          // nil: none
-	Log            func(format string, args ...any) // nil: nowhere
+	Faults         *Faults // nil: none
+	// Short reports whether memory runs short. Then nothing more is read from a connection
+	// while something that it sent is not stored; those that only receive and settle are served
+	// as always. It is asked often. nil: it never does.
+	Short func() bool
+	Log   func(format string, args ...any) // nil: nowhere
 }
 
 // Server answers AMQP connections with one engine. Its methods may be called concurrently.
@@ -47,6 +51,7 @@ type Server struct {
 	createOnAttach bool
 	defaults       func(broker.Kind) broker.Properties
 	faults         *Faults
+	short          func() bool
 	log            func(format string, args ...any)
 	containerID    string
 
@@ -71,6 +76,9 @@ func New(o Options) *Server {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.short = o.Short; s.short == nil {
+		s.short = func() bool { return false }
 	}
 	if s.defaults = o.Defaults; s.defaults == nil {
 		s.defaults = func(kind broker.Kind) broker.Properties { return broker.Defaults(kind, broker.ServiceBus) }
@@ -175,6 +183,15 @@ func (s *Server) batchLimit(maxMessage int64) int64 {
 		return s.maxBatch
 	}
 	return max(maxMessage, 1<<20)
+}
+
+// heldLimit is how many bytes of a connection may wait to be stored before nothing more of it
+// is read.
+func (s *Server) heldLimit() int64 {
+	if s.short() {
+		return 0
+	}
+	return s.limits.Held
 }
 
 // uri is how errors name an entity.
