@@ -124,22 +124,36 @@ func (o Optional[T]) Or(absent T) T {
 
 // listWriter appends the fields of a composite. The first error stays.
 type listWriter struct {
-	dst []byte
-	n   int // fields so far
+	dst   []byte
+	start int // of the list
+	n     int // fields so far
 	// Behind the last field that is not null: those after it may be left out.
 	end, count int
 	err        error
 }
 
 func appendComposite(dst []byte, c composite) ([]byte, error) {
-	start := len(dst) + 3
-	w := listWriter{dst: append(dst, codeDescribed, codeSmallUlong, byte(c.code()), codeList32, 0, 0, 0, 0, 0, 0, 0, 0)}
-	w.end = len(w.dst)
+	w := openComposite(dst, byte(c.code()))
 	c.write(&w)
-	if w.err != nil {
-		return dst, w.err
+	out, err := w.finish()
+	if err != nil {
+		return dst, err
 	}
-	out := w.dst[:w.end]
+	return out, nil
+}
+
+// openComposite begins a described list, which finish ends.
+func openComposite(dst []byte, code byte) listWriter {
+	start := len(dst) + 3
+	dst = append(dst, codeDescribed, codeSmallUlong, code, codeList32, 0, 0, 0, 0, 0, 0, 0, 0)
+	return listWriter{dst: dst, start: start, end: len(dst)}
+}
+
+func (w *listWriter) finish() ([]byte, error) {
+	out, start := w.dst[:w.end], w.start
+	if w.err != nil {
+		return out, w.err
+	}
 	if w.count == 0 {
 		return append(out[:start], codeList0), nil
 	}
@@ -270,10 +284,11 @@ func (w *listWriter) composite(c composite) {
 // listReader reads the fields of a composite. The first error stays, and fields that are
 // missing at the end are absent.
 type listReader struct {
-	d    *decoder
-	rest []byte
-	left int
-	err  error
+	d      *decoder
+	rest   []byte
+	left   int
+	nested bool // the list is not the constructor of the empty one
+	err    error
 }
 
 // descriptor reads the descriptor of a described type as a number.
@@ -305,36 +320,46 @@ func (d *decoder) descriptor() (uint64, error) {
 			return code, nil
 		}
 	}
-	return 0, malformed("unknown descriptor %s", message.FormatValue(v))
+	return 0, malformed("unknown descriptor, a %s", message.KindOf(v)) // whose text may be as long as b
 }
 
 // composite reads the list behind a descriptor.
 func (d *decoder) composite(c composite) error {
-	p, err := d.take(1)
+	r, err := d.fields()
 	if err != nil {
 		return err
 	}
-	r := listReader{d: d}
+	c.read(&r)
+	return r.finish()
+}
+
+// fields begins the list behind a descriptor; finish ends it.
+func (d *decoder) fields() (r listReader, err error) {
+	r.d = d
+	p, err := d.take(1)
+	if err != nil {
+		return r, err
+	}
 	switch p[0] {
 	case codeList0:
-		c.read(&r)
-		return r.err
+		return r, nil
 	case codeList8, codeList32:
-	default:
-		return malformed("a list was expected, not the constructor 0x%02x", p[0])
+		r.nested = true
+		r.left, r.rest, err = d.open(p[0])
+		return r, err
 	}
-	if r.left, r.rest, err = d.open(p[0]); err != nil {
-		return err
-	}
-	c.read(&r)
+	return r, malformed("a list was expected, not the constructor 0x%02x", p[0])
+}
+
+func (r *listReader) finish() error {
 	for r.err == nil && r.left > 0 { // of a later version of the standard
-		_, r.err = d.value()
+		_, r.err = r.d.value()
 		r.left--
 	}
-	if r.err != nil {
+	if r.err != nil || !r.nested {
 		return r.err
 	}
-	return d.closeCompound(r.rest)
+	return r.d.closeCompound(r.rest)
 }
 
 // next begins a field. ok is false if it is absent or null.

@@ -186,53 +186,84 @@ func (e *encoder) payload(dst []byte, v message.Value) ([]byte, error) {
 func (e *encoder) widePayload(dst []byte, v message.Value) ([]byte, error) {
 	switch v := v.(type) {
 	case message.Binary:
-		return appendBytes(dst, string(v))
+		return appendBytes(dst, v)
 	case message.String:
-		return appendBytes(dst, string(v))
+		return appendBytes(dst, v)
 	case message.Symbol:
 		if len(v) > MaxSymbol {
 			return dst, fmt.Errorf("%w: symbol of %d bytes, at most %d", ErrLimit, len(v), MaxSymbol)
 		}
-		return appendBytes(dst, string(v))
+		return appendBytes(dst, v)
 	case message.List:
-		return e.compound(dst, len(v), func(dst []byte) ([]byte, error) { return e.values(dst, v) })
+		return e.list(dst, v)
 	case message.Map:
-		return e.compound(dst, 2*len(v), func(dst []byte) ([]byte, error) {
-			var err error
-			for _, p := range v {
-				if dst, err = e.values(dst, []message.Value{p.Key, p.Value}); err != nil {
-					return dst, err
-				}
-			}
-			return dst, nil
-		})
+		return e.mapping(dst, v)
 	case message.Array:
-		return e.compound(dst, len(v.Items), func(dst []byte) ([]byte, error) { return e.array(dst, v) })
+		start := len(dst)
+		dst, err := e.open(dst, len(v.Items))
+		if err != nil {
+			return dst, err
+		}
+		if dst, err = e.array(dst, v); err != nil {
+			return dst, err
+		}
+		return e.close(dst, start)
 	}
 	return dst, fmt.Errorf("%w: %s", ErrUnencodable, message.KindOf(v))
 }
 
-func appendBytes(dst []byte, s string) ([]byte, error) {
+func appendBytes[T ~string | ~[]byte](dst []byte, s T) ([]byte, error) {
 	if uint64(len(s)) > math.MaxUint32 {
 		return dst, fmt.Errorf("%w: %d bytes", ErrLimit, len(s))
 	}
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(s))), s...), nil
 }
 
-// compound appends size, count and what body appends, with four bytes each for the first two.
-func (e *encoder) compound(dst []byte, count int, body func([]byte) ([]byte, error)) ([]byte, error) {
+func (e *encoder) list(dst []byte, l message.List) ([]byte, error) {
+	start := len(dst)
+	dst, err := e.open(dst, len(l))
+	if err != nil {
+		return dst, err
+	}
+	for _, v := range l {
+		if dst, err = e.value(dst, v); err != nil {
+			return dst, err
+		}
+	}
+	return e.close(dst, start)
+}
+
+func (e *encoder) mapping(dst []byte, m message.Map) ([]byte, error) {
+	start := len(dst)
+	dst, err := e.open(dst, 2*len(m))
+	if err != nil {
+		return dst, err
+	}
+	for _, p := range m {
+		if dst, err = e.value(dst, p.Key); err != nil {
+			return dst, err
+		}
+		if dst, err = e.value(dst, p.Value); err != nil {
+			return dst, err
+		}
+	}
+	return e.close(dst, start)
+}
+
+// open appends size and count of a compound with four bytes each. What it holds is to be
+// appended next, and then close fills in the size.
+func (e *encoder) open(dst []byte, count int) ([]byte, error) {
 	if err := e.enter(); err != nil {
 		return dst, err
 	}
 	if count > MaxCount {
 		return dst, fmt.Errorf("%w: %d items, at most %d", ErrLimit, count, MaxCount)
 	}
-	start := len(dst)
-	dst = append(dst, 0, 0, 0, 0)
-	dst, err := body(binary.BigEndian.AppendUint32(dst, uint32(count)))
-	if err != nil {
-		return dst, err
-	}
+	return binary.BigEndian.AppendUint32(append(dst, 0, 0, 0, 0), uint32(count)), nil
+}
+
+// close ends the compound whose size is at start.
+func (e *encoder) close(dst []byte, start int) ([]byte, error) {
 	size := len(dst) - start - 4
 	if uint64(size) > math.MaxUint32 {
 		return dst, fmt.Errorf("%w: %d bytes", ErrLimit, size)
@@ -250,21 +281,15 @@ func (e *encoder) enter() error {
 	return nil
 }
 
-func (e *encoder) values(dst []byte, vs []message.Value) ([]byte, error) {
-	var err error
-	for _, v := range vs {
-		if dst, err = e.value(dst, v); err != nil {
-			return dst, err
-		}
-	}
-	return dst, nil
-}
-
 func (e *encoder) described(dst []byte, v message.Described) ([]byte, error) {
 	if err := e.enter(); err != nil {
 		return dst, err
 	}
-	dst, err := e.values(append(dst, codeDescribed), []message.Value{v.Descriptor, v.Value})
+	dst, err := e.value(append(dst, codeDescribed), v.Descriptor)
+	if err != nil {
+		return dst, err
+	}
+	dst, err = e.value(dst, v.Value)
 	e.depth--
 	return dst, err
 }

@@ -2,13 +2,15 @@ package amqp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"time"
 
 	"dlq/backends/message"
 )
 
-// MaxSections is how many sections a message may have.
+// MaxSections is how many sections the body of a message may have. Every other section is
+// there at most once.
 const MaxSections = 10_000
 
 // The descriptors of the sections, in their order (part 3, 3.2).
@@ -50,19 +52,14 @@ func codeOfSection(name string) (uint64, bool) {
 }
 
 // DecodeMessage decodes a whole message. Its body keeps slices of b, and nothing else does.
+// The limits of a value hold for what each section holds: its own descriptor is not a level.
 // The delivery count of the header is that of Broker. The errors wrap [ErrMalformed] or
 // [ErrLimit].
 func DecodeMessage(b []byte) (*message.Message, error) {
 	d := decoder{b: b, slots: len(b) + MaxZeroWidth}
 	m := new(message.Message)
 	last, footer := uint64(0), false
-	for n := 1; len(d.b) > 0; n++ {
-		if n > MaxSections {
-			return nil, overLimit("more than %d sections", MaxSections)
-		}
-		if err := d.enter(); err != nil {
-			return nil, err
-		}
+	for len(d.b) > 0 {
 		code, err := d.descriptor()
 		if err != nil {
 			return nil, err
@@ -81,7 +78,6 @@ func DecodeMessage(b []byte) (*message.Message, error) {
 		if err := d.section(m, code); err != nil {
 			return nil, err
 		}
-		d.depth--
 	}
 	return m, nil
 }
@@ -102,9 +98,19 @@ func follows(code, last uint64) bool {
 func (d *decoder) section(m *message.Message, code uint64) (err error) {
 	switch code {
 	case codeHeader:
-		return d.composite((*header)(m))
+		r, err := d.fields()
+		if err == nil {
+			(*header)(m).read(&r)
+			err = r.finish()
+		}
+		return err
 	case codeProperties:
-		return d.composite((*properties)(m))
+		r, err := d.fields()
+		if err == nil {
+			(*properties)(m).read(&r)
+			err = r.finish()
+		}
+		return err
 	case codeDeliveryAnnotations:
 		m.DeliveryAnnotations, err = d.sectionMap()
 	case codeMessageAnnotations:
@@ -131,29 +137,67 @@ func (d *decoder) sectionMap() (message.Map, error) {
 	return m, nil
 }
 
+// application decodes the map of the application properties without making one.
 func (d *decoder) application(m *message.Message) error {
-	pairs, err := d.sectionMap()
+	p, err := d.take(1)
 	if err != nil {
 		return err
 	}
-	if len(pairs) > 0 {
-		m.Properties = make(message.Properties, len(pairs))
+	if p[0] != codeMap8 && p[0] != codeMap32 {
+		return malformed("a section of a map has the constructor 0x%02x", p[0])
 	}
-	for i, p := range pairs {
-		switch key := p.Key.(type) {
-		case message.String:
-			m.Properties[i] = message.Attribute{Name: string(key), Value: p.Value}
-		case message.Symbol: // some peers write it so
-			m.Properties[i] = message.Attribute{Name: string(key), Value: p.Value}
-		default:
-			return malformed("the name of an application property is a %s", message.KindOf(p.Key))
+	count, rest, err := d.open(p[0])
+	if err != nil {
+		return err
+	}
+	if count > len(d.b) || count%2 != 0 {
+		return malformed("a map of %d items in %d bytes", count, len(d.b))
+	}
+	if count > 0 {
+		m.Properties = make(message.Properties, count/2)
+	}
+	for i := range m.Properties {
+		p := &m.Properties[i]
+		if p.Name, err = d.name(); err != nil {
+			return err
+		}
+		if p.Value, err = d.value(); err != nil {
+			return err
 		}
 	}
-	return nil
+	return d.closeCompound(rest)
+}
+
+// name decodes the name of an application property: a string, or a symbol, which some peers
+// write in its place.
+func (d *decoder) name() (string, error) {
+	p, err := d.take(1)
+	if err != nil {
+		return "", err
+	}
+	return d.text(p[0])
+}
+
+// text decodes what follows the constructor of a string or symbol.
+func (d *decoder) text(code byte) (string, error) {
+	switch code {
+	case codeString8, codeSymbol8, codeString32, codeSymbol32:
+	default:
+		return "", malformed("a string was expected, not the constructor 0x%02x", code)
+	}
+	n, err := d.number(code >= codeString32)
+	if err != nil {
+		return "", err
+	}
+	p, err := d.take(n)
+	return string(p), err
 }
 
 // body takes one body section as the bytes that it is.
 func (d *decoder) body(m *message.Message, code uint64) error {
+	if len(m.Body.Sections) == MaxSections {
+		return overLimit("more than %d sections", MaxSections)
+	}
 	if code == codeData {
 		r := listReader{d: d, left: 1}
 		section := r.binary()
@@ -184,62 +228,84 @@ func (d *decoder) body(m *message.Message, code uint64) error {
 // count of Broker, and properties are always there; other sections that are empty are left
 // out. The body is written as the bytes that it is.
 func AppendMessage(dst []byte, m *message.Message) ([]byte, error) {
-	out, err := appendComposite(dst, (*header)(m))
+	e := encoder{}
+	out, err := e.head(dst, m)
 	if err != nil {
-		return dst, err
-	}
-	if out, err = appendSection(out, codeDeliveryAnnotations, m.DeliveryAnnotations); err != nil {
-		return dst, err
-	}
-	if out, err = appendSection(out, codeMessageAnnotations, m.Annotations); err != nil {
-		return dst, err
-	}
-	if out, err = appendComposite(out, (*properties)(m)); err != nil {
-		return dst, err
-	}
-	if out, err = appendApplication(out, m.Properties); err != nil {
 		return dst, err
 	}
 	if out, err = appendBody(out, m.Body); err != nil {
 		return dst, err
 	}
-	if out, err = appendSection(out, codeFooter, m.Footer); err != nil {
+	if out, err = e.section(out, codeFooter, m.Footer); err != nil {
 		return dst, err
 	}
 	return out, nil
 }
 
-func appendSection(dst []byte, code byte, m message.Map) ([]byte, error) {
+// head appends the sections before the body.
+func (e *encoder) head(dst []byte, m *message.Message) ([]byte, error) {
+	w := openComposite(dst, codeHeader)
+	(*header)(m).write(&w)
+	dst, err := w.finish()
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = e.section(dst, codeDeliveryAnnotations, m.DeliveryAnnotations); err != nil {
+		return dst, err
+	}
+	if dst, err = e.section(dst, codeMessageAnnotations, m.Annotations); err != nil {
+		return dst, err
+	}
+	w = openComposite(dst, codeProperties)
+	(*properties)(m).write(&w)
+	if dst, err = w.finish(); err != nil {
+		return dst, err
+	}
+	return e.application(dst, m.Properties)
+}
+
+func (e *encoder) section(dst []byte, code byte, m message.Map) ([]byte, error) {
 	if len(m) == 0 {
 		return dst, nil
 	}
-	return AppendValue(append(dst, codeDescribed, codeSmallUlong, code), m)
-}
-
-// appendApplication writes the properties as a map without making one.
-func appendApplication(dst []byte, properties message.Properties) ([]byte, error) {
-	if len(properties) == 0 {
-		return dst, nil
-	}
-	var e encoder
-	dst = append(dst, codeDescribed, codeSmallUlong, codeApplication)
+	dst = append(dst, codeDescribed, codeSmallUlong, code)
 	start := len(dst)
-	dst, err := e.compound(append(dst, codeMap32), 2*len(properties), func(dst []byte) ([]byte, error) {
-		var err error
-		for _, p := range properties {
-			if dst, err = e.value(dst, message.String(p.Name)); err != nil {
-				return dst, err
-			}
-			if dst, err = e.value(dst, p.Value); err != nil {
-				return dst, err
-			}
-		}
-		return dst, nil
-	})
+	dst, err := e.mapping(append(dst, codeMap32), m)
 	if err != nil {
 		return dst, err
 	}
 	return shorten(dst, start), nil
+}
+
+// application writes the properties as a map without making one.
+func (e *encoder) application(dst []byte, properties message.Properties) ([]byte, error) {
+	if len(properties) == 0 {
+		return dst, nil
+	}
+	dst = append(dst, codeDescribed, codeSmallUlong, codeApplication)
+	start := len(dst)
+	dst, err := e.open(append(dst, codeMap32), 2*len(properties))
+	if err != nil {
+		return dst, err
+	}
+	for _, p := range properties {
+		dst = appendText(dst, codeString8, p.Name)
+		if dst, err = e.value(dst, p.Value); err != nil {
+			return dst, err
+		}
+	}
+	if dst, err = e.close(dst, start+1); err != nil {
+		return dst, err
+	}
+	return shorten(dst, start), nil
+}
+
+// appendText appends a string or symbol, whose short constructor is code.
+func appendText(dst []byte, code byte, s string) []byte {
+	if len(s) <= math.MaxUint8 {
+		return append(append(dst, code, byte(len(s))), s...)
+	}
+	return append(binary.BigEndian.AppendUint32(append(dst, code+0x10), uint32(len(s))), s...)
 }
 
 func appendBody(dst []byte, body message.Body) ([]byte, error) {
@@ -291,7 +357,8 @@ func (h *header) write(w *listWriter) {
 func (h *header) read(r *listReader) {
 	h.Durable = r.boolean()
 	if p := r.ubyte(); p.Set {
-		h.Priority = &p.Value
+		priority := p.Value
+		h.Priority = &priority
 	}
 	if ttl := r.optUint(); ttl.Set {
 		d := time.Duration(ttl.Value) * time.Millisecond
@@ -307,12 +374,12 @@ type properties message.Message
 func (*properties) code() uint64 { return codeProperties }
 
 func (p *properties) write(w *listWriter) {
-	w.value(p.ID)
+	w.id(p.ID)
 	w.binary(p.UserID)
 	w.text(p.To)
 	w.text(p.Subject)
 	w.text(p.ReplyTo)
-	w.value(p.CorrelationID)
+	w.id(p.CorrelationID)
 	w.symbol(p.ContentType)
 	w.symbol(p.ContentEncoding)
 	w.timestamp(p.AbsoluteExpiry)
@@ -327,19 +394,44 @@ func (p *properties) write(w *listWriter) {
 }
 
 func (p *properties) read(r *listReader) {
-	p.ID = r.value()
+	p.ID = r.id()
 	if id := r.binary(); id != nil {
 		p.UserID = append([]byte{}, id...)
 	}
 	p.To, p.Subject, p.ReplyTo = r.optText(), r.optText(), r.optText()
-	p.CorrelationID = r.value()
+	p.CorrelationID = r.id()
 	p.ContentType, p.ContentEncoding = r.optText(), r.optText()
 	p.AbsoluteExpiry, p.Created = r.timestamp(), r.timestamp()
 	p.SessionID = r.optText()
 	if n := r.optUint(); n.Set {
-		p.GroupSequence = &n.Value
+		sequence := n.Value
+		p.GroupSequence = &sequence
 	}
 	p.ReplyToSessionID = r.optText()
+}
+
+// isID reports whether a value may identify a message (part 3, 3.2.11 to 3.2.14).
+func isID(v message.Value) bool {
+	switch v.(type) {
+	case message.String, message.Ulong, message.UUID, message.Binary, nil:
+		return true
+	}
+	return false
+}
+
+func (w *listWriter) id(v message.Value) {
+	if !isID(v) && v != (message.Null{}) {
+		w.err = fmt.Errorf("%w: an id is a %s", ErrUnencodable, message.KindOf(v))
+	}
+	w.value(v)
+}
+
+func (r *listReader) id() message.Value {
+	v := r.value()
+	if !isID(v) {
+		r.fail(malformed("an id is a %s", message.KindOf(v)))
+	}
+	return v
 }
 
 func (w *listWriter) text(s *string) {
@@ -347,15 +439,18 @@ func (w *listWriter) text(s *string) {
 		w.null()
 		return
 	}
-	w.value(message.String(*s))
+	w.dst = appendText(w.dst, codeString8, *s)
+	w.put()
 }
 
+// symbol writes any text as a symbol: a content type came as long as it is.
 func (w *listWriter) symbol(s *string) {
 	if s == nil {
 		w.null()
 		return
 	}
-	w.value(message.Symbol(*s))
+	w.dst = appendText(w.dst, codeSymbol8, *s)
+	w.put()
 }
 
 func (w *listWriter) timestamp(t *time.Time) {
@@ -373,23 +468,11 @@ func (r *listReader) optText() *string {
 	if !ok {
 		return nil
 	}
-	switch code {
-	case codeString8, codeSymbol8, codeString32, codeSymbol32:
-	default:
-		r.fail(malformed("a string was expected, not the constructor 0x%02x", code))
-		return nil
-	}
-	n, err := r.d.number(code >= codeString32)
+	s, err := r.d.text(code)
 	if err != nil {
 		r.fail(err)
 		return nil
 	}
-	p, err := r.d.take(n)
-	if err != nil {
-		r.fail(err)
-		return nil
-	}
-	s := string(p)
 	return &s
 }
 

@@ -97,7 +97,10 @@ func decodeSent(format uint32, payload []byte) ([]*message.Message, error) {
 		return nil, err
 	}
 	if format != batchFormat {
-		return []*message.Message{sent(m)}, nil
+		if err := sent(m); err != nil {
+			return nil, err
+		}
+		return []*message.Message{m}, nil
 	}
 	if m.Body.Kind != message.Data {
 		return nil, fmt.Errorf("a batch has a body of data, not of a %s", m.Body.Kind)
@@ -105,17 +108,25 @@ func decodeSent(format uint32, payload []byte) ([]*message.Message, error) {
 	all := make([]*message.Message, len(m.Body.Sections))
 	for i, section := range m.Body.Sections {
 		one, err := amqp.DecodeMessage(section)
+		if err == nil {
+			err = sent(one)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("message %d of the batch: %w", i, err)
 		}
-		all[i] = sent(one)
+		all[i] = one
 	}
 	return all, nil
 }
 
 // sent takes out of a message that a peer sends what the broker owns, and reads what it asks
-// the broker for.
-func sent(m *message.Message) *message.Message {
+// the broker for. It refuses what could be stored but not be delivered.
+func sent(m *message.Message) error {
+	for _, n := range [...]int{len(m.DeliveryAnnotations), len(m.Annotations), len(m.Properties)} {
+		if n > mostPairs {
+			return fmt.Errorf("%w: a section of %d pairs, at most %d", amqp.ErrLimit, n, mostPairs)
+		}
+	}
 	m.Broker = message.Broker{}
 	m.DeliveryAnnotations = slices.DeleteFunc(m.DeliveryAnnotations, func(p message.Pair) bool { return owned(p.Key) })
 	kept := m.Annotations[:0]
@@ -123,6 +134,9 @@ func sent(m *message.Message) *message.Message {
 		if at, ok := p.Value.(message.Timestamp); ok && p.Key == annScheduled {
 			t := at.Time()
 			m.ScheduledEnqueueTime = &t
+		}
+		if p.Key == message.PartitionKeyAnnotation && !isText(p.Value) {
+			return fmt.Errorf("%w: the partition key is a %s", amqp.ErrMalformed, message.KindOf(p.Value))
 		}
 		if !owned(p.Key) {
 			kept = append(kept, p)
@@ -134,10 +148,24 @@ func sent(m *message.Message) *message.Message {
 	// A time to live beyond what the header can say shows in the difference of two times.
 	if m.TTL != nil && *m.TTL == math.MaxUint32*time.Millisecond && m.AbsoluteExpiry != nil && m.Created != nil {
 		if ttl := m.AbsoluteExpiry.Sub(*m.Created); ttl > *m.TTL {
+			ttl = ttl.Truncate(time.Millisecond)
 			m.TTL = &ttl
 		}
 	}
-	return m
+	return nil
+}
+
+// mostPairs leaves room in a section for what the broker adds on delivery.
+const mostPairs = amqp.MaxCount/2 - 64
+
+// isText reports whether a partition key is one that the SDK for Go, which takes it for a
+// string, can read.
+func isText(v message.Value) bool {
+	switch v.(type) {
+	case message.String, message.Null:
+		return true
+	}
+	return false
 }
 
 // swapped exchanges the order of bytes in which RFC 9562 writes a UUID, and $management with
