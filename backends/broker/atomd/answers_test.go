@@ -188,3 +188,29 @@ func TestAfterDelete(t *testing.T) {
 		t.Errorf("the name is still taken: %d %s", a.status, a.body)
 	}
 }
+
+// TestAtOnce makes and deletes an entity from many sides: each time one of them succeeds.
+func TestAtOnce(t *testing.T) {
+	f := newFixture(t, nil)
+	for range 20 {
+		for _, step := range []struct {
+			method string
+			status int
+		}{{"PUT", http.StatusCreated}, {"DELETE", http.StatusOK}} {
+			const sides = 8
+			got := make(chan int)
+			for range sides {
+				go func() { got <- f.do(step.method, "/orders", queueBody("")).status }()
+			}
+			n := 0
+			for range sides {
+				if <-got == step.status {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Fatalf("%d of %d requests to %s succeeded, want 1", n, sides, step.method)
+			}
+		}
+	}
+}
