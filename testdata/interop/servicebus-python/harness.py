@@ -8,7 +8,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor, TimeoutError as Late
 
 DEADLINE = 60
-AT_ONCE = 8
+AT_ONCE = 16
 
 _checks = []
 _serial = itertools.count(1)
