@@ -120,7 +120,7 @@ func sendUntilFailure(ctx context.Context, t *testing.T, connection, prefix stri
 		t.Error(err)
 		return
 	}
-	defer client.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the server may be gone
+	defer client.Close(context.WithoutCancel(ctx)) // the server may be gone
 	sender, err := client.NewSender("orders", nil)
 	if err != nil {
 		t.Error(err)
