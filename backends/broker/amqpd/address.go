@@ -26,9 +26,9 @@ const (
 	subscriptions    = "/Subscriptions/"
 )
 
-// ParseAddress reads the address of a link: a path, with or without a leading slash, or a
+// parseAddress reads the address of a link: a path, with or without a leading slash, or a
 // whole URI, whose host is passed over. Keywords compare without case.
-func ParseAddress(s string) (broker.Address, node) {
+func parseAddress(s string) (broker.Address, node) {
 	if _, path, found := strings.Cut(s, "://"); found {
 		_, s, _ = strings.Cut(path, "/")
 		s, _, _ = strings.Cut(s, "?")
@@ -59,10 +59,10 @@ func ParseAddress(s string) (broker.Address, node) {
 	return a, what
 }
 
-// resolve is ParseAddress for a server. One that makes queues for whoever attaches makes a
+// resolve is parseAddress for a server. One that makes queues for whoever attaches makes a
 // name of any address: what a name cannot hold is written as its number.
 func (s *Server) resolve(address string) (broker.Address, node) {
-	a, what := ParseAddress(address)
+	a, what := parseAddress(address)
 	if s.createOnAttach {
 		var name strings.Builder
 		for i := range len(a.Name) {

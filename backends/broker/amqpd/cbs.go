@@ -23,7 +23,7 @@ type requester interface {
 
 // putToken answers a request to put a token (AMQP Claims-based Security 1.0, 3.3).
 func (s *Server) putToken(c requester, req *message.Message) *message.Message {
-	a, _ := ParseAddress(property(req, "name"))
+	a, _ := parseAddress(property(req, "name"))
 	if err := s.accept(c, a, req); err != nil {
 		return cbsReply(s.failed(err, path(a)))
 	}

@@ -105,7 +105,7 @@ func (s *Server) failed(err error, entity string) failure {
 
 // quotaText says how full an entity is, in the words of the service.
 func (s *Server) quotaText(err error, entity string) string {
-	a, _ := ParseAddress(entity)
+	a, _ := parseAddress(entity)
 	info, unknown := s.engine.Entity(a.Name)
 	if unknown != nil || info.MaxSize == 0 { // it is another quota
 		return err.Error()

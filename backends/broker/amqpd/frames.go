@@ -1,6 +1,7 @@
 package amqpd
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,7 +30,7 @@ func (r *frameReader) next(idle func()) (amqp.FrameHeader, []byte, error) {
 		return h, nil, err
 	}
 	if err := r.fill(int(h.Size), idle); err != nil {
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return h, nil, err

@@ -125,7 +125,7 @@ func (s *session) forwarded(a *amqp.Attach, l *intake) error {
 	if !ok {
 		return nil // null: none
 	}
-	to, what := ParseAddress(name)
+	to, what := parseAddress(name)
 	info, err := s.c.srv.entity(to)
 	if err == nil && what != entityNode {
 		err = broker.ErrNoEntity
