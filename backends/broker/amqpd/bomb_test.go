@@ -169,6 +169,54 @@ func (p *peer) conditionOfEnd() message.Symbol {
 	}
 }
 
+// Deliveries that the server does not know are answered together.
+func TestUnknownDeliveries(t *testing.T) {
+	b := newBench(t, nil)
+	p := b.begin()
+	p.send(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 5, Last: amqp.Some[uint32](100_004), State: &amqp.Accepted{}}, nil)
+	d := want[*amqp.Disposition](p)
+	if r, ok := d.State.(*amqp.Rejected); !ok || d.First != 5 || d.Last.Value != 100_004 || !d.Settled {
+		t.Errorf("the answer is %+v", d)
+	} else {
+		p.wantError(r.Error, "com.microsoft:message-lock-lost")
+	}
+}
+
+// Who asks and takes no answers is hung up on before they fill the memory.
+func TestRepliesThatNobodyTakes(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.Limits.Outgoing = 100_000 })
+	b.create("orders", broker.Queue, nil)
+	p := b.begin()
+	p.sender(0, "orders")
+	p.transfer(0, 0, encoded(t, string(make([]byte, 50_000))))
+	want[*amqp.Disposition](p)
+	p.receiver(1, "orders/$management", 0)
+	p.sender(2, "orders/$management")
+	value, err := amqp.AppendValue(nil, message.Map{{Key: message.String("message-count"), Value: message.Int(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := amqp.AppendMessage(nil, &message.Message{
+		Properties: message.Properties{{Name: "operation", Value: message.String("com.microsoft:peek-message")}},
+		Body:       message.Body{Kind: message.ValueBody, Sections: [][]byte{value}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range uint32(3) {
+		p.transfer(2, 1+id, request)
+	}
+	for {
+		switch f, _ := p.next(); f := f.(type) {
+		case *amqp.Close:
+			p.wantError(f.Error, "amqp:resource-limit-exceeded")
+			return
+		case nil:
+			t.Fatal("the connection ended without a word")
+		}
+	}
+}
+
 // Credit without end costs nothing, and more credit later is counted as the standard says.
 func TestCreditWithoutEnd(t *testing.T) {
 	b := newBench(t, nil)

@@ -41,6 +41,8 @@ type conn struct {
 	txns     map[string]*transaction
 	attached uint64 // links that answer requests, so far
 	orphans  []orphan
+	waiting  int           // bytes of replies that no link takes yet
+	links    int           // in all sessions
 	held     int64         // bytes that have arrived and are not stored
 	partial  int64         // those of deliveries that are not whole
 	room     *sync.Cond    // of mu: held has fallen
@@ -145,6 +147,10 @@ func (c *conn) frame(channel uint16, body []byte) (done bool, err error) {
 		c.flushLocked()
 		c.room.Wait()
 	}
+	for len(c.out) > c.srv.limits.Outgoing && !c.over { // it is to read before it may say more
+		c.flushLocked()
+		c.room.Wait()
+	}
 	return false, nil
 }
 
@@ -199,16 +205,24 @@ func (c *conn) fail(condition message.Symbol, description string) {
 }
 
 func (c *conn) failLocked(condition message.Symbol, description string) (bool, error) {
-	if !c.closing {
-		if !c.opened { // a close needs an open before it
-			c.append(0, &amqp.Open{ContainerID: c.srv.containerID}, nil)
-		}
-		c.append(0, &amqp.Close{Error: &amqp.Error{Condition: condition, Description: description}}, nil)
-		c.closing = true
-		c.flushLocked()
-	}
+	c.hangUp(condition, description)
 	c.waitWritten()
 	return true, fmt.Errorf("%s: %s", condition, description)
+}
+
+// hangUp tells the peer why the connection ends. Whoever reads notices by the peer's close, or
+// by the end of the socket. The caller holds the lock.
+func (c *conn) hangUp(condition message.Symbol, description string) {
+	if c.closing {
+		return
+	}
+	if !c.opened { // a close needs an open before it
+		c.append(0, &amqp.Open{ContainerID: c.srv.containerID}, nil)
+	}
+	c.append(0, &amqp.Close{Error: &amqp.Error{Condition: condition, Description: description}}, nil)
+	c.closing = true
+	c.flushLocked()
+	time.AfterFunc(c.srv.limits.WriteTimeout, func() { c.abort(errors.New(description)) })
 }
 
 // goAway ends the connection because the server stops: what was taken is stored and
@@ -227,7 +241,7 @@ func (c *conn) goAway() {
 	for c.working > 0 && !late {
 		c.room.Wait()
 	}
-	_, _ = c.failLocked("amqp:connection:forced", "the server is stopping")
+	c.hangUp("amqp:connection:forced", "the server is stopping")
 	c.mu.Unlock()
 	// The peer answers with a close of its own, which ends serve; one that does not is cut.
 	time.AfterFunc(time.Second, func() { c.abort(errors.New("the server has stopped")) })
@@ -273,6 +287,7 @@ func (c *conn) write() {
 	for len(c.out) > 0 && !c.over {
 		out := c.out
 		c.out = nil
+		c.room.Broadcast()
 		c.mu.Unlock()
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.limits.WriteTimeout))
 		_, err := c.nc.Write(out)

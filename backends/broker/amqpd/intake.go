@@ -50,7 +50,7 @@ func (s *session) attachIntake(a *amqp.Attach, e end) {
 		s.refuse(a, l, *why)
 		return
 	}
-	s.links[a.Handle] = l
+	s.add(l)
 	if l.maxMessage > 0 {
 		reply.MaxMessageSize = amqp.Some(uint64(l.maxMessage))
 		reply.Properties = append(append(message.Map(nil), a.Properties...), message.Pair{
@@ -199,7 +199,7 @@ func (l *intake) onTransfer(t *amqp.Transfer, payload []byte) {
 		in.payload = nil
 	}
 	if c.partial > c.srv.limits.Partial+l.most(in.format) {
-		_, _ = c.failLocked("amqp:resource-limit-exceeded", "too many deliveries are incomplete at once")
+		c.hangUp("amqp:resource-limit-exceeded", "too many deliveries are incomplete at once")
 		return
 	}
 	if t.More && !t.Aborted {

@@ -48,11 +48,11 @@ func (s *session) onAttach(a *amqp.Attach) {
 		s.end("amqp:session:handle-in-use", fmt.Sprintf("handle %d is in use", a.Handle))
 		return
 	case a.Handle > handleMax:
-		_, _ = s.c.failLocked("amqp:connection:framing-error", fmt.Sprintf("handle %d is above handle-max", a.Handle))
+		s.c.hangUp("amqp:connection:framing-error", fmt.Sprintf("handle %d is above handle-max", a.Handle))
 		return
 	}
 	e := end{s: s, name: a.Name, handle: a.Handle}
-	if len(s.links) >= s.c.srv.limits.Links {
+	if len(s.links) >= s.c.srv.limits.Links || s.c.links >= maxLinks {
 		s.refuse(a, &intake{end: e}, failure{condition: "amqp:resource-limit-exceeded", text: "too many links in one session"})
 		return
 	}
@@ -63,13 +63,24 @@ func (s *session) onAttach(a *amqp.Attach) {
 	}
 }
 
+// maxLinks is how many links all sessions of a connection may have.
+const maxLinks = 8192
+
+// add makes a link known. The caller has looked that its handle is free.
+func (s *session) add(l link) {
+	if s.links[l.common().handle] == nil {
+		s.c.links++
+	}
+	s.links[l.common().handle] = l
+}
+
 // refuse answers an attach and detaches at once (part 2, 2.6.3).
 func (s *session) refuse(a *amqp.Attach, l link, why failure) {
 	s.send(&amqp.Attach{
 		Name: a.Name, Handle: a.Handle, Role: !a.Role, SenderMode: a.SenderMode, ReceiverMode: a.ReceiverMode,
 		InitialDeliveryCount: initialCount(a), MaxMessageSize: amqp.Some[uint64](0),
 	}, nil)
-	s.links[a.Handle] = l
+	s.add(l)
 	l.common().detach(why)
 }
 

@@ -33,7 +33,7 @@ func (s *session) attachReplies(a *amqp.Attach, o *outlet) {
 			return
 		}
 	}
-	s.links[a.Handle] = o
+	s.add(o)
 	s.c.attached++
 	o.age = s.c.attached
 	o.answer(a, nil)
@@ -52,7 +52,11 @@ func (s *session) attachReplies(a *amqp.Attach, o *outlet) {
 // request answers a request at a node. It is called without the lock.
 func (l *intake) request(in *arrival) {
 	req, err := amqp.DecodeMessage(in.payload)
-	if err != nil || in.size > l.most(in.format) {
+	switch {
+	case in.size > l.most(in.format):
+		l.decide(in, &tooLarge{delivery: in.id, size: in.size, limit: l.most(in.format)})
+		return
+	case err != nil:
 		l.decide(in, fmt.Errorf("%w: %w", errMalformed, err))
 		return
 	}
@@ -116,13 +120,17 @@ func operationOf(req *message.Message) Op {
 // route hands a reply to the link it is for, or keeps it until that is there.
 func (c *conn) route(r orphan) {
 	o := c.outletFor(r.in, r.node, r.addr, r.to)
-	switch {
-	case o == nil && len(c.orphans) < maxOrphans:
-		c.orphans = append(c.orphans, r)
-	case o != nil && len(o.replies) < maxReplies:
-		o.replies = append(o.replies, r.payload)
-		o.kick()
+	c.waiting += len(r.payload)
+	if c.waiting > c.srv.limits.Outgoing || o == nil && len(c.orphans) >= maxOrphans || o != nil && len(o.replies) >= maxReplies {
+		c.hangUp("amqp:resource-limit-exceeded", "too many replies wait for credit")
+		return
 	}
+	if o == nil {
+		c.orphans = append(c.orphans, r)
+		return
+	}
+	o.replies = append(o.replies, r.payload)
+	o.kick()
 }
 
 // outletFor finds the link for a reply: by its target address, by its name, or, since not
@@ -176,6 +184,7 @@ func (o *outlet) sendReplies() {
 	for o.credit > 0 && len(o.replies) > 0 && !o.s.full() {
 		payload := o.replies[0]
 		o.replies = o.replies[1:]
+		o.s.c.waiting -= len(payload)
 		o.credit--
 		o.count++
 		id := o.s.delivery

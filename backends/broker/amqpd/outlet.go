@@ -65,7 +65,7 @@ func (s *session) attachOutlet(a *amqp.Attach, e end) {
 		s.refuse(a, o, s.c.srv.failed(err, path(o.addr)))
 		return
 	}
-	s.links[a.Handle] = o
+	s.add(o)
 	o.watch(info)
 	o.waiter = s.c.srv.engine.NewWaiter(o.addr, func() { go o.wake() })
 	if wanted {
@@ -312,6 +312,10 @@ func (o *outlet) leave() {
 	if o.accept != nil {
 		o.accept.cancel()
 	}
+	for _, reply := range o.replies {
+		o.s.c.waiting -= len(reply)
+	}
+	o.replies = nil
 	switch {
 	case o.session != nil:
 		for o.settling { // what the peer has decided counts, also if it waits for no answer

@@ -123,6 +123,7 @@ func (s *session) leave() {
 	for _, l := range s.links {
 		l.leave()
 	}
+	s.c.links -= len(s.links)
 	clear(s.links)
 	clear(s.unsettled)
 	s.blocked = nil
@@ -255,6 +256,7 @@ func (s *session) onDetach(d *amqp.Detach) {
 	e.refused = true
 	l.leave()
 	delete(s.links, d.Handle)
+	s.c.links--
 	for id, u := range s.unsettled {
 		if link(u.from) == l {
 			delete(s.unsettled, id)

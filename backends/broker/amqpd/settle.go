@@ -35,13 +35,12 @@ func (s *session) onDisposition(d *amqp.Disposition) {
 		return // how far it is, which decides nothing
 	}
 	tx, _ := d.State.(*amqp.Transactional)
+	var strange run
 	for id := d.First; ; id++ {
 		u, known := s.unsettled[id]
 		switch {
 		case !known && !d.Settled:
-			// Whoever waits is to be told.
-			lost := s.c.srv.failed(broker.ErrLockLost, "")
-			s.send(&amqp.Disposition{Role: amqp.RoleSender, First: id, Settled: true, State: &amqp.Rejected{Error: lost.amqpError()}}, nil)
+			strange.add(s, id)
 		case known && tx != nil:
 			s.stage(id, u, tx, d.Settled)
 		case known:
@@ -52,6 +51,34 @@ func (s *session) onDisposition(d *amqp.Disposition) {
 			break
 		}
 	}
+	strange.tell(s)
+}
+
+// run is a run of deliveries that the server does not know: whoever waits is to be told, in
+// one frame.
+type run struct {
+	first, n uint32
+}
+
+func (r *run) add(s *session, id uint32) {
+	if r.n > 0 && id != r.first+r.n {
+		r.tell(s)
+	}
+	if r.n == 0 {
+		r.first = id
+	}
+	r.n++
+}
+
+func (r *run) tell(s *session) {
+	if r.n == 0 {
+		return
+	}
+	lost := s.c.srv.failed(broker.ErrLockLost, "")
+	s.send(&amqp.Disposition{
+		Role: amqp.RoleSender, First: r.first, Last: amqp.Some(r.first + r.n - 1), Settled: true, State: &amqp.Rejected{Error: lost.amqpError()},
+	}, nil)
+	r.n = 0
 }
 
 // decide reads what an outcome asks for.

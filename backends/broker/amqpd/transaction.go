@@ -15,6 +15,7 @@ type transaction struct {
 	on *intake // the link that controls it: when that goes, it is rolled back
 	// received is the queue or topic whose messages it settles.
 	received string
+	size     int64 // bytes of the messages that it sends
 }
 
 // maxTransactions is how many a connection may have open.
@@ -128,6 +129,9 @@ func (l *intake) stageMessages(in *arrival, state *amqp.Transactional) error {
 	}
 	if len(in.messages) == 0 {
 		return nil
+	}
+	if tx.size += in.size; tx.size > l.s.c.srv.limits.Held {
+		return fmt.Errorf("%w: the messages of one transaction have at most %d bytes", broker.ErrQuota, l.s.c.srv.limits.Held)
 	}
 	return l.sendIn(tx.Transaction, in.messages)
 }
