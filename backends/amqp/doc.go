@@ -7,6 +7,10 @@
 // message.EqualValues); the bytes may differ from those of another encoder, because
 // the standard leaves the choice between short and long forms to the sender.
 //
+// Above values stand messages with their sections ([DecodeMessage], [AppendMessage]: part 3),
+// and frames with what they say ([ParseFrameHeader], [DecodePerformative], [AppendFrame]:
+// parts 2, 4 and 5). A body is never decoded and encoded again: it keeps its bytes.
+//
 // Bytes come from strangers, so decoding is bounded before it allocates: see the limits
 // in limits.go. Whatever is over a limit is refused with [ErrLimit], in both directions,
 // so that nothing can be written that could not be read back.
