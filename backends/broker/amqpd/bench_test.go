@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,8 +16,48 @@ import (
 	"dlq/backends/broker/store"
 )
 
-// benchServer serves an engine on disk and returns a session of go-amqp.
-func benchServer(b *testing.B) *amqp.Session {
+// The benchmarks of this file have one client of go-amqp, on one connection, send and receive
+// durable messages of 1 KiB: from us on disk, and in the same run, since only ratios mean
+// something, from what is in bench_floor_test.go and from RabbitMQ, if DLQ_BENCH_AMQP names
+// one. For the figures of doc.go:
+//
+//	apt-get install -y --no-install-recommends rabbitmq-server
+//	export RABBITMQ_NODENAME=bench@localhost RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT=5673 \
+//		RABBITMQ_MNESIA_BASE=$PWD/bench RABBITMQ_LOG_BASE=$PWD/bench RABBITMQ_ENABLED_PLUGINS_FILE=$PWD/bench/plugins
+//	mkdir bench && echo '[rabbitmq_amqp1_0].' >bench/plugins && chown -R rabbitmq bench
+//	rabbitmq-server -detached
+//	for kind in classic quorum; do rabbitmqctl eval "rabbit_amqqueue:declare(rabbit_misc:r(<<\"/\">>, queue, <<\"$kind\">>),
+//		true, false, [{<<\"x-queue-type\">>, longstr, <<\"$kind\">>}], none, <<\"bench\">>)."; done
+//	DLQ_BENCH_AMQP=amqp://guest:guest@127.0.0.1:5673 go test -run - -bench 'Send|Receive' -benchtime 1s -count 3 ./backends/broker/amqpd
+//	rabbitmqctl stop
+
+// benchBody is the size of a message, in bytes.
+const benchBody = 1024
+
+// rival is a server to be measured.
+type rival struct {
+	name  string
+	queue string
+	serve func(b *testing.B) (url string)
+	keeps bool // its messages outlive the benchmark, and have to be taken away
+}
+
+// rivals are the servers of a run. We come last: the ratios are ours to the others.
+func rivals() []rival {
+	all := []rival{
+		{name: "noop", queue: "orders", serve: func(b *testing.B) string { return serveFloor(b, false) }},
+		{name: "log", queue: "orders", serve: func(b *testing.B) string { return serveFloor(b, true) }},
+	}
+	if url := os.Getenv("DLQ_BENCH_AMQP"); url != "" {
+		for _, kind := range []string{"classic", "quorum"} {
+			all = append(all, rival{name: kind, queue: "/amq/queue/" + kind, serve: func(*testing.B) string { return url }, keeps: true})
+		}
+	}
+	return append(all, rival{name: "dlq", queue: "orders", serve: serveBench})
+}
+
+// serveBench serves an engine on disk with one queue.
+func serveBench(b *testing.B) string {
 	b.Helper()
 	s, err := store.Open(vfs.Default, b.TempDir())
 	if err != nil {
@@ -30,22 +71,39 @@ func benchServer(b *testing.B) *amqp.Session {
 	if err := engine.Create("orders", broker.Queue, broker.Defaults(broker.Queue, broker.ServiceBus)); err != nil {
 		b.Fatal(err)
 	}
+	return listenAndServe(b, New(Options{Engine: engine}).ServeConn)
+}
+
+// listenAndServe serves connections, and returns where.
+func listenAndServe(b *testing.B, serve func(net.Conn)) string {
+	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = l.Close() })
-	server := New(Options{Engine: engine})
-	go func() {
+	var all sync.WaitGroup
+	b.Cleanup(func() { _ = l.Close(); all.Wait() })
+	all.Go(func() {
 		for {
 			nc, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go server.ServeConn(nc)
+			all.Go(func() { serve(nc) })
 		}
-	}()
-	conn, err := amqp.Dial(context.Background(), "amqp://"+l.Addr().String(), &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous()})
+	})
+	return "amqp://" + l.Addr().String()
+}
+
+// connect serves a rival and returns a session of go-amqp with it.
+func (r rival) connect(b *testing.B) *amqp.Session {
+	b.Helper()
+	url := r.serve(b)
+	o := &amqp.ConnOptions{}
+	if !r.keeps {
+		o.SASLType = amqp.SASLTypeAnonymous()
+	}
+	conn, err := amqp.Dial(context.Background(), url, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -57,22 +115,24 @@ func benchServer(b *testing.B) *amqp.Session {
 	return session
 }
 
-// send sends n messages of 1 KiB from so many goroutines.
-func send(b *testing.B, session *amqp.Session, n, flight int) {
+// send sends n messages from so many goroutines.
+func (r rival) send(b *testing.B, session *amqp.Session, n, flight int) {
 	b.Helper()
-	sender, err := session.NewSender(context.Background(), "orders", nil)
+	sender, err := session.NewSender(context.Background(), r.queue, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer sender.Close(context.Background())
-	body := make([]byte, 1024)
+	body := make([]byte, benchBody)
 	var left atomic.Int64
 	left.Store(int64(n))
 	var all sync.WaitGroup
 	for range flight {
 		all.Go(func() {
 			for left.Add(-1) >= 0 {
-				if err := sender.Send(context.Background(), amqp.NewMessage(body), nil); err != nil {
+				m := amqp.NewMessage(body)
+				m.Header = &amqp.MessageHeader{Durable: true}
+				if err := sender.Send(context.Background(), m, nil); err != nil {
 					b.Error(err)
 					return
 				}
@@ -82,39 +142,85 @@ func send(b *testing.B, session *amqp.Session, n, flight int) {
 	all.Wait()
 }
 
-func BenchmarkSend(b *testing.B) {
-	for _, flight := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint("flight=", flight), func(b *testing.B) {
-			session := benchServer(b)
-			b.ResetTimer()
-			send(b, session, b.N, flight)
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-		})
-	}
-}
-
-func BenchmarkReceive(b *testing.B) {
-	session := benchServer(b)
-	send(b, session, b.N, 1000)
-	receiver, err := session.NewReceiver(context.Background(), "orders", &amqp.ReceiverOptions{
-		Credit: 1000, SettlementMode: amqp.ReceiverSettleModeFirst.Ptr(),
-	})
+// receive receives and accepts n messages with a credit of 1000. In the mode "second" each is
+// settled only when the server has said so.
+func (r rival) receive(b *testing.B, session *amqp.Session, n int, mode amqp.ReceiverSettleMode) {
+	b.Helper()
+	receiver, err := session.NewReceiver(context.Background(), r.queue, &amqp.ReceiverOptions{Credit: 1000, SettlementMode: mode.Ptr()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ResetTimer()
+	defer receiver.Close(context.Background())
+	accept := func(m *amqp.Message) {
+		if err := receiver.AcceptMessage(context.Background(), m); err != nil {
+			b.Error(err)
+		}
+	}
 	var all sync.WaitGroup
-	for range b.N {
+	for range n {
 		m, err := receiver.Receive(context.Background(), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		all.Go(func() {
-			if err := receiver.AcceptMessage(context.Background(), m); err != nil {
-				b.Error(err)
+		if mode == amqp.ReceiverSettleModeFirst {
+			accept(m) // waits for nothing
+		} else {
+			all.Go(func() { accept(m) })
+		}
+	}
+	all.Wait()
+}
+
+// compare runs a benchmark against all rivals, and reports how we compare.
+func compare(b *testing.B, run func(b *testing.B, r rival, session *amqp.Session)) {
+	b.Helper()
+	rates := map[string]float64{}
+	for _, r := range rivals() {
+		b.Run(r.name, func(b *testing.B) {
+			run(b, r, r.connect(b))
+			rate := float64(b.N) / b.Elapsed().Seconds()
+			b.ReportMetric(rate, "msg/s")
+			b.ReportMetric(0, "ns/op")
+			rates[r.name] = rate
+			if r.name != "dlq" {
+				return
+			}
+			for name, other := range rates {
+				if name != "dlq" {
+					b.ReportMetric(rate/other, "x-"+name)
+				}
 			}
 		})
 	}
-	all.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
+}
+
+// BenchmarkSend sends so many messages at a time.
+func BenchmarkSend(b *testing.B) {
+	for _, flight := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint("flight=", flight), func(b *testing.B) {
+			compare(b, func(b *testing.B, r rival, session *amqp.Session) {
+				b.ResetTimer()
+				r.send(b, session, b.N, flight)
+				b.StopTimer()
+				if r.keeps {
+					r.receive(b, session, b.N, amqp.ReceiverSettleModeFirst)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkReceive receives and completes messages.
+func BenchmarkReceive(b *testing.B) {
+	modes := map[string]amqp.ReceiverSettleMode{"durable": amqp.ReceiverSettleModeSecond, "unwaited": amqp.ReceiverSettleModeFirst}
+	for _, name := range []string{"durable", "unwaited"} {
+		b.Run(name, func(b *testing.B) {
+			compare(b, func(b *testing.B, r rival, session *amqp.Session) {
+				r.send(b, session, b.N, 1000)
+				b.ResetTimer()
+				r.receive(b, session, b.N, modes[name])
+				b.StopTimer()
+			})
+		})
+	}
 }
