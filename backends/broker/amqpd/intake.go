@@ -45,6 +45,7 @@ type arrival struct {
 // attachIntake attaches a link on which the peer sends.
 func (s *session) attachIntake(a *amqp.Attach, e end) {
 	l := &intake{end: e}
+	l.count = a.InitialDeliveryCount.Value // the peer counts from here
 	reply := echo(a)
 	if why := s.openIntake(a, l); why != nil {
 		s.refuse(a, l, *why)

@@ -131,7 +131,7 @@ func (e *end) watch(info broker.Info) {
 
 func (e *end) entityChanged() {
 	c := e.s.c
-	why := c.srv.changed(e.addr, e.name)
+	why := c.srv.changed(e.addr, e.name, e.right)
 	if why.condition == detachForced {
 		// The service takes its time, too: what is under way over the link comes to its end.
 		c.pause(250 * time.Millisecond)
@@ -142,10 +142,15 @@ func (e *end) entityChanged() {
 	c.flushLocked()
 }
 
-// changed says why a link cannot go on after its entity has changed.
-func (s *Server) changed(a broker.Address, link string) failure {
+// changed says why a link, for which the peer needs a right, cannot go on after its entity has
+// changed. A peer that is told that the entity is disabled does not attach again.
+func (s *Server) changed(a broker.Address, link string, right sas.Rights) failure {
+	off := broker.ReceiveDisabled
+	if right == sas.Send {
+		off = broker.SendDisabled
+	}
 	info, err := s.engine.Entity(a.Name)
-	if err == nil && (info.Status == broker.Disabled || info.Status == broker.ReceiveDisabled) {
+	if err == nil && (info.Status == broker.Disabled || info.Status == off) {
 		err = broker.ErrDisabled
 	}
 	if err != nil {
