@@ -2,6 +2,7 @@ package amqpd
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -56,7 +57,7 @@ func serveFloor(b *testing.B, synced bool) string {
 	return listenAndServe(b, func(nc net.Conn) {
 		f := &floor{nc: nc, body: body, log: log}
 		f.more = sync.NewCond(&f.mu)
-		if err := f.serve(); err != nil && err != io.EOF && err != net.ErrClosed {
+		if err := f.serve(); err != nil && !errors.Is(err, io.EOF) {
 			b.Log("floor:", err)
 		}
 	})
