@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dlq/backends/amqp"
+	"dlq/backends/broker"
 	"dlq/backends/broker/sas"
 	"dlq/backends/message"
 )
@@ -223,6 +224,18 @@ func (c *conn) hangUp(condition message.Symbol, description string) {
 	c.closing = true
 	c.flushLocked()
 	time.AfterFunc(c.srv.limits.WriteTimeout, func() { c.abort(errors.New(description)) })
+}
+
+// unsure ends the connection if nobody knows whether what the peer asked for took effect: it
+// must not be told an outcome. It is called without the lock.
+func (c *conn) unsure(err error) bool {
+	if !errors.Is(err, broker.ErrUncertain) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hangUp("amqp:internal-error", err.Error())
+	return true
 }
 
 // goAway ends the connection because the server stops: what was taken is stored and

@@ -345,16 +345,16 @@ func (l *intake) send(batch []*arrival) {
 			all = append(all, in.messages...)
 		}
 	}
-	if len(all) > 0 && l.sendAll(all) == nil {
-		for _, in := range batch {
-			l.decide(in, in.failed)
-		}
-		return
+	var err error
+	if len(all) > 0 {
+		err = l.sendAll(all)
 	}
-	// One of them was refused, so that none was stored.
+	together := err == nil || l.s.c.unsure(err)
 	for _, in := range batch {
-		if in.failed == nil && len(in.messages) > 0 {
+		// One of them was refused, so that none was stored.
+		if !together && in.failed == nil && len(in.messages) > 0 {
 			in.failed = l.sendAll(in.messages)
+			l.s.c.unsure(in.failed)
 		}
 		l.decide(in, in.failed)
 	}

@@ -72,7 +72,7 @@ func operationNamed(name string) (o operation, ok bool) {
 }
 
 // manage answers one request at <entity>/$management. tx is the transaction that it belongs
-// to, or nil.
+// to, or nil. It returns nil if nobody knows whether what was asked for took effect.
 func (s *Server) manage(ctx context.Context, c requester, a broker.Address, tx *broker.Transaction, req *message.Message) *message.Message {
 	name := property(req, "operation")
 	short, prefixed := cutPrefixFold(name, managementPrefix)
@@ -90,6 +90,8 @@ func (s *Server) manage(ctx context.Context, c requester, a broker.Address, tx *
 	r := &request{ctx: ctx, s: s, c: c, a: a, tx: tx, req: req, body: body}
 	result, err := o.do(r)
 	switch {
+	case errors.Is(err, broker.ErrUncertain):
+		return nil
 	case err != nil:
 		return s.refusal(req, err, path(a))
 	case result == nil:

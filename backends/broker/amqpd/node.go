@@ -62,6 +62,10 @@ func (l *intake) request(in *arrival) {
 	}
 	in.outcome = accepted
 	reply := l.answerTo(req, in)
+	if reply == nil {
+		l.s.c.unsure(broker.ErrUncertain)
+		return
+	}
 	to := ""
 	if req.ReplyTo != nil {
 		to = *req.ReplyTo

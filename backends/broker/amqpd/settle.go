@@ -219,6 +219,7 @@ func (o *outlet) carryOutAlike(run []decision) {
 	} else {
 		errs, err = engine.Settle(o.addr, run[0].outcome, tokens...)
 	}
+	o.s.c.unsure(err)
 	for i := range run {
 		if run[i].err = err; err == nil && i < len(errs) {
 			run[i].err = errs[i]

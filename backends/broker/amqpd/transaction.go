@@ -73,7 +73,7 @@ func (l *intake) controlled(in *arrival) (amqp.State, error) {
 	case discharge.Fail:
 		err = tx.Rollback()
 	default:
-		if err = tx.Commit(); err != nil {
+		if err = tx.Commit(); err != nil && !c.unsure(err) {
 			err = fmt.Errorf("%w: %w", errRolledBack, err)
 		}
 	}
