@@ -12,6 +12,7 @@ import (
 // ReceiveOptions say what to receive.
 type ReceiveOptions struct {
 	Max   int   // messages at most; 0 is 1
+	Bytes int64 // beyond so many, no other message is taken; 0: whatever they have
 	After int64 // only those with a higher sequence number
 	// Except names messages that are passed over, by their sequence numbers; of a session or a
 	// message group nothing behind them is received, either. nil: none. It must not call the
@@ -198,7 +199,8 @@ type taker struct {
 	o       ReceiveOptions
 	below   uint64 // numbers from here on were given in this call, by a redrive to itself
 	session *group
-	passed  int // messages that were moved or removed instead
+	passed  int   // messages that were moved or removed instead
+	bytes   int64 // of those that were taken
 	taken   []store.Message
 	whole   []*message.Message // instead of taken, when they are removed
 }
@@ -207,7 +209,7 @@ func (k *taker) most() int  { return max(k.o.Max, 1) }
 func (k *taker) count() int { return len(k.taken) + len(k.whole) }
 func (k *taker) full() bool {
 	most := k.q.of.p.MaxInFlight
-	return k.count() >= k.most() || most > 0 && len(k.q.locked) >= most || k.tired()
+	return k.count() >= k.most() || k.o.Bytes > 0 && k.bytes >= k.o.Bytes || most > 0 && len(k.q.locked) >= most || k.tired()
 }
 
 // tired reports whether the command has moved or removed so much on the way that others
@@ -297,6 +299,7 @@ func (k *taker) take(seq uint64) (bool, error) {
 		k.passed++
 		return false, nil
 	}
+	k.bytes += st.HeadSize + st.BodySize
 	if q.of.p.CountOnReceive {
 		st.Deliveries++
 		if st.Received.IsZero() {

@@ -73,3 +73,40 @@ func TestDisablingOneSide(t *testing.T) {
 		}
 	}
 }
+
+// However large the messages are that wait, few bytes of them are fetched at once: the window of
+// a peer that does not read keeps back what was.
+func TestFewBytesAreFetchedAtOnce(t *testing.T) {
+	for _, mode := range []uint8{amqp.SenderUnsettled, amqp.SenderSettled} {
+		b := newBench(t, nil)
+		b.create("orders", broker.Queue, func(p *broker.Properties) { p.MaxMessageBytes = 1 << 20 })
+		const n = 64
+		body := message.DataBody(make([]byte, 512<<10))
+		for range n {
+			if _, err := b.engine.Send(broker.Address{Name: "orders"}, []*message.Message{{Body: body}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := b.open()
+		p.send(0, &amqp.Begin{IncomingWindow: 4, OutgoingWindow: 1000}, nil)
+		want[*amqp.Begin](p)
+		p.send(0, &amqp.Attach{
+			Name: "r", Handle: 0, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: message.String("orders")}, Target: &amqp.Target{},
+			SenderMode: amqp.Some(mode),
+		}, nil)
+		want[*amqp.Attach](p)
+		p.send(0, &amqp.Flow{
+			NextIncomingID: amqp.Some[uint32](0), IncomingWindow: 20, Handle: amqp.Some[uint32](0), LinkCredit: amqp.Some[uint32](n),
+		}, nil)
+		for range 20 {
+			want[*amqp.Transfer](p)
+		}
+		info, err := b.engine.Entity("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken := info.InFlight + n - info.Active; taken > 4 {
+			t.Errorf("mode %d: %d messages of 512 KiB were fetched", mode, taken)
+		}
+	}
+}

@@ -20,7 +20,6 @@ type outlet struct {
 	waiter  *broker.Waiter
 	pumping bool // a goroutine fetches messages
 	again   bool // something changed while it did
-	average int  // bytes of a message, about, of those sent last
 	pending int  // deliveries that are not settled
 	stuck   bool // there are too many of them
 
@@ -213,10 +212,6 @@ func (o *outlet) drained() {
 
 // fetchable is how many messages are to be fetched now.
 func (o *outlet) fetchable() int {
-	const (
-		most  = 256
-		bytes = 1 << 20
-	)
 	if o.refused || o.left || o.credit == 0 || o.s.c.over || o.s.c.closing || o.s.c.stopping || o.s.full() {
 		return 0
 	}
@@ -225,8 +220,14 @@ func (o *outlet) fetchable() int {
 		o.stuck = true
 		return 0
 	}
-	return int(min(o.credit, o.s.outWindow, uint32(min(most, room, max(1, bytes/max(o.average, 4096))))))
+	return int(min(o.credit, o.s.outWindow, uint32(min(fetchMost, room))))
 }
+
+// What is fetched at once, about.
+const (
+	fetchMost  = 256
+	fetchBytes = 1 << 20
+)
 
 // fetch fetches up to n messages and sends them.
 func (o *outlet) fetch(n int) (got int, err error) {
@@ -234,7 +235,7 @@ func (o *outlet) fetch(n int) (got int, err error) {
 		return 0, err
 	}
 	c := o.s.c
-	msgs, err := c.srv.engine.Receive(o.addr, broker.ReceiveOptions{Max: n, Delete: o.settles, Session: o.sessionToken()})
+	msgs, err := c.srv.engine.Receive(o.addr, broker.ReceiveOptions{Max: n, Bytes: fetchBytes, Delete: o.settles, Session: o.sessionToken()})
 	if err != nil || len(msgs) == 0 {
 		return 0, err
 	}
@@ -263,7 +264,6 @@ func (o *outlet) fetch(n int) (got int, err error) {
 		}
 		start = ends[i]
 	}
-	o.average = (o.average + start/len(msgs)) / 2
 	putBuffer(payload)
 	return len(msgs), nil
 }
