@@ -342,6 +342,9 @@ func (l *intake) send(batch []*arrival) {
 	var all []*message.Message
 	for _, in := range batch {
 		if l.decode(in); in.failed == nil {
+			in.failed = l.strike(OpSend)
+		}
+		if in.failed == nil {
 			all = append(all, in.messages...)
 		}
 	}

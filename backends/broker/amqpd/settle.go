@@ -240,7 +240,7 @@ func (o *outlet) tell(batch []decision) {
 				n++
 			}
 		}
-		if !d.settled {
+		if !d.settled && !errors.Is(d.err, errForced) { // else the link ends instead
 			reply := &amqp.Disposition{Role: amqp.RoleSender, First: d.id, Settled: true, State: d.state}
 			if n > 1 {
 				reply.Last = amqp.Some(d.id + uint32(n) - 1)

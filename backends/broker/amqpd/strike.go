@@ -40,8 +40,18 @@ func (e *end) strike(op Op) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		f := c.srv.failed(errForced, path(e.addr))
-		e.detach(f)
-		c.flushLocked()
+		if op != OpSettle {
+			e.detach(f)
+			c.flushLocked()
+			return errForced
+		}
+		// The end of the link waits for what settles, which is the caller.
+		c.begin(func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			e.detach(f)
+			c.flushLocked()
+		})
 		return errForced
 	}
 	return nil
