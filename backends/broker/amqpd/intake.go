@@ -87,14 +87,14 @@ func (s *session) openIntake(a *amqp.Attach, l *intake) *failure {
 		if l.addr.Name == "" {
 			return nil
 		}
-		if _, err := srv.entity(l.addr); err != nil {
+		if _, err := s.c.entity(l.addr, sas.Send, sas.Listen); err != nil {
 			why := srv.failed(err, path(l.addr))
 			return &why
 		}
 		return nil
 	}
 	l.right = sas.Send
-	info, err := srv.entity(l.addr)
+	info, err := s.c.entity(l.addr, l.right)
 	if err == nil {
 		err = sendable(info, l.addr)
 	}
@@ -127,7 +127,7 @@ func (s *session) forwarded(a *amqp.Attach, l *intake) error {
 		return nil // null: none
 	}
 	to, what := parseAddress(name)
-	info, err := s.c.srv.entity(to)
+	info, err := s.c.entity(to, sas.Send)
 	if err == nil && what != entityNode {
 		err = broker.ErrNoEntity
 	}

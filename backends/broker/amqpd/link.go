@@ -120,6 +120,23 @@ func (s *Server) entity(a broker.Address) (broker.Info, error) {
 	return info, err
 }
 
+// entity is that of the server, which makes one only for a peer that has one of some rights on
+// it. The caller holds the lock.
+func (c *conn) entity(a broker.Address, rights ...sas.Rights) (broker.Info, error) {
+	if c.srv.createOnAttach {
+		var refused error
+		for _, right := range rights {
+			if refused = c.mayLocked(path(a), right); refused == nil {
+				break
+			}
+		}
+		if _, err := c.srv.engine.Entity(a.Name); errors.Is(err, broker.ErrNoEntity) && refused != nil {
+			return broker.Info{}, refused
+		}
+	}
+	return c.srv.entity(a)
+}
+
 // watch has the link end when its entity changes or goes: a peer attaches again then, and
 // sees what is new. Source:
 // https://learn.microsoft.com/azure/service-bus-messaging/service-bus-messaging-exceptions

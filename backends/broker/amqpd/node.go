@@ -7,6 +7,7 @@ import (
 
 	"dlq/backends/amqp"
 	"dlq/backends/broker"
+	"dlq/backends/broker/sas"
 	"dlq/backends/message"
 )
 
@@ -28,7 +29,7 @@ const (
 // attachReplies attaches a link on which a node answers requests.
 func (s *session) attachReplies(a *amqp.Attach, o *outlet) {
 	if o.node == managementNode && o.addr.Name != "" {
-		if _, err := s.c.srv.entity(o.addr); err != nil {
+		if _, err := s.c.entity(o.addr, sas.Send, sas.Listen); err != nil {
 			s.refuse(a, o, s.c.srv.failed(err, path(o.addr)))
 			return
 		}

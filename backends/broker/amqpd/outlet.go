@@ -49,7 +49,7 @@ func (s *session) attachOutlet(a *amqp.Attach, e end) {
 		return
 	}
 	o.right = sas.Listen
-	info, err := s.c.srv.entity(o.addr)
+	info, err := s.c.entity(o.addr, o.right)
 	if err == nil {
 		err = receivable(info)
 	}

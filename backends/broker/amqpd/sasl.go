@@ -141,10 +141,16 @@ func (c *conn) checkClaims() {
 	}
 	for _, s := range c.sessions {
 		for _, l := range s.links {
-			if e := l.common(); e.node == entityNode && !e.refused {
-				if err := c.mayLocked(path(e.addr), e.right); err != nil {
-					e.detach(c.srv.failed(err, path(e.addr)))
-				}
+			e := l.common()
+			if e.node != entityNode || e.refused {
+				continue
+			}
+			err := c.mayLocked(path(e.addr), e.right)
+			if in, ok := l.(*intake); ok && in.via != nil && err == nil {
+				err = c.mayLocked(path(*in.via), e.right)
+			}
+			if err != nil {
+				e.detach(c.srv.failed(err, path(e.addr)))
 			}
 		}
 	}
