@@ -454,5 +454,6 @@ func (l *intake) leave() {
 		l.s.c.held -= int64(len(l.arriving.payload))
 		l.arriving = nil
 	}
+	l.s.c.disown(l)
 	l.rollBack()
 }

@@ -3,6 +3,7 @@ package amqpd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dlq/backends/amqp"
@@ -13,7 +14,7 @@ import (
 
 // orphan is a reply whose link is not there yet: peers send requests ahead of it.
 type orphan struct {
-	in      *session
+	from    *intake
 	node    node
 	addr    broker.Address
 	to      string
@@ -40,7 +41,7 @@ func (s *session) attachReplies(a *amqp.Attach, o *outlet) {
 	o.answer(a, nil)
 	kept := s.c.orphans[:0]
 	for _, r := range s.c.orphans {
-		if s.c.outletFor(r.in, r.node, r.addr, r.to) == o {
+		if s.c.outletFor(r.from.s, r.node, r.addr, r.to) == o {
 			o.replies = append(o.replies, r.payload)
 			continue
 		}
@@ -84,7 +85,7 @@ func (l *intake) request(in *arrival) {
 	c := l.s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.route(orphan{l.s, l.node, l.addr, to, payload})
+	c.route(orphan{l, l.node, l.addr, to, payload})
 }
 
 func (l *intake) answerTo(req *message.Message, in *arrival) *message.Message {
@@ -124,7 +125,10 @@ func operationOf(req *message.Message) Op {
 
 // route hands a reply to the link it is for, or keeps it until that is there.
 func (c *conn) route(r orphan) {
-	o := c.outletFor(r.in, r.node, r.addr, r.to)
+	o := c.outletFor(r.from.s, r.node, r.addr, r.to)
+	if o == nil && r.from.left {
+		return // nobody will come for it
+	}
 	c.waiting += len(r.payload)
 	if c.waiting > c.srv.limits.Outgoing || o == nil && len(c.orphans) >= maxOrphans || o != nil && len(o.replies) >= maxReplies {
 		c.hangUp("amqp:resource-limit-exceeded", "too many replies wait for credit")
@@ -136,6 +140,16 @@ func (c *conn) route(r orphan) {
 	}
 	o.replies = append(o.replies, r.payload)
 	o.kick()
+}
+
+// disown forgets the replies to a link that has gone. The caller holds the lock.
+func (c *conn) disown(from *intake) {
+	c.orphans = slices.DeleteFunc(c.orphans, func(r orphan) bool {
+		if r.from == from {
+			c.waiting -= len(r.payload)
+		}
+		return r.from == from
+	})
 }
 
 // outletFor finds the link for a reply: by its target address, by its name, or, since not

@@ -171,11 +171,17 @@ func (o *outlet) settle() {
 	}
 	o.settling = false
 	c.room.Broadcast()
+	o.unstick()
+	c.mu.Unlock()
+}
+
+// unstick goes on where there were too many deliveries that were not settled. The caller holds
+// the lock.
+func (o *outlet) unstick() {
 	if o.stuck {
 		o.stuck = false
 		o.kick()
 	}
-	c.mu.Unlock()
 }
 
 // carryOut settles a batch, runs of the same kind together, in the order in which they were

@@ -142,6 +142,7 @@ func (s *session) stage(id uint32, u unsettled, state *amqp.Transactional, settl
 	if err == nil {
 		delete(s.unsettled, id)
 		u.from.pending--
+		u.from.unstick()
 	}
 	if settled {
 		return
