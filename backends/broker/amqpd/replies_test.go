@@ -51,3 +51,21 @@ func TestStagedDeliveriesMakeRoom(t *testing.T) {
 		}
 	}
 }
+
+// A transaction is not committed without a part of it that failed and of which nobody was told.
+func TestSettledFailureDoomsTransaction(t *testing.T) {
+	b := newBench(t, nil)
+	b.create("orders", broker.Queue, nil)
+	p := b.coordinated()
+	p.sender(0, "orders")
+	tx := p.declare()
+	p.wantIn(p.sendIn(0, tx, "a"), tx)
+	p.send(0, &amqp.Transfer{
+		DeliveryID: amqp.Some(p.id), DeliveryTag: []byte("x"), Settled: amqp.Some(true), State: &amqp.Transactional{ID: tx},
+	}, []byte("no message"))
+	p.id++
+	if s, ok := p.discharge(tx, false).(*amqp.Rejected); !ok {
+		t.Errorf("the commit was answered with %+v", s)
+	}
+	b.wantBodies(broker.Address{Name: "orders"})
+}

@@ -109,10 +109,22 @@ func (l *intake) rollBack() {
 	}
 }
 
+// doom rolls back a transaction of which a part failed that nobody is told of: it must not be
+// committed without it. The caller holds the lock.
+func (c *conn) doom(id []byte) {
+	if tx := c.txns[string(id)]; tx != nil {
+		delete(c.txns, string(id))
+		_ = tx.Rollback() // it may have ended by itself
+	}
+}
+
 // stage makes a delivery part of a transaction. The caller holds the lock.
 func (l *intake) stage(in *arrival, state *amqp.Transactional) {
 	err := l.stageMessages(in, state)
 	if err != nil {
+		if in.settled {
+			l.s.c.doom(state.ID)
+		}
 		l.decide(in, err)
 		return
 	}
@@ -145,6 +157,9 @@ func (s *session) stage(id uint32, u unsettled, state *amqp.Transactional, settl
 		u.from.unstick()
 	}
 	if settled {
+		if err != nil {
+			s.c.doom(state.ID)
+		}
 		return
 	}
 	d := &amqp.Disposition{Role: amqp.RoleSender, First: id, Settled: true}
