@@ -26,6 +26,8 @@ type conn struct {
 	mu       sync.Mutex
 	out      []byte // to be written
 	writing  bool   // a goroutine writes
+	unsent   int    // bytes that are being written
+	fetching int    // bytes that fetches under way may bring, at most
 	slow     bool   // more is waiting to be written than the limits allow
 	opened   bool
 	closing  bool // a close was sent: nothing may follow
@@ -299,20 +301,25 @@ func (c *conn) write() {
 	defer c.mu.Unlock()
 	for len(c.out) > 0 && !c.over {
 		out := c.out
-		c.out = nil
+		c.out, c.unsent = nil, len(out)
 		c.room.Broadcast()
 		c.mu.Unlock()
 		_ = c.nc.SetWriteDeadline(time.Now().Add(c.srv.limits.WriteTimeout))
 		_, err := c.nc.Write(out)
 		putBuffer(out)
 		c.mu.Lock()
-		c.lastOut = time.Now()
+		c.lastOut, c.unsent = time.Now(), 0
 		if err != nil {
 			c.abortLocked(fmt.Errorf("write: %w", err))
 		}
 	}
 	c.writing = false
 	c.room.Broadcast()
+	c.goOn()
+}
+
+// goOn has the links look again that waited for others to be written.
+func (c *conn) goOn() {
 	if c.slow {
 		c.slow = false
 		for _, s := range c.sessions {

@@ -52,6 +52,13 @@ func (s *session) onAttach(a *amqp.Attach) {
 		return
 	}
 	e := end{s: s, name: a.Name, handle: a.Handle}
+	if why := s.strikeAttach(a, &e); why != nil {
+		s.refuse(a, &intake{end: e}, *why)
+		return
+	}
+	if s.ended || s.c.over {
+		return
+	}
 	if len(s.links) >= s.c.srv.limits.Links || s.c.links >= maxLinks {
 		s.refuse(a, &intake{end: e}, failure{condition: "amqp:resource-limit-exceeded", text: "too many links in one session"})
 		return
@@ -61,6 +68,30 @@ func (s *session) onAttach(a *amqp.Attach) {
 	} else {
 		s.attachOutlet(a, e)
 	}
+}
+
+// strikeAttach lets happen what the fault option has in mind for an attach. Who waits for it
+// is this connection alone.
+func (s *session) strikeAttach(a *amqp.Attach, e *end) *failure {
+	address := ""
+	switch {
+	case a.Role == amqp.RoleSender && a.Target != nil:
+		address, _ = text(a.Target.Address)
+	case a.Role == amqp.RoleReceiver && a.Source != nil:
+		address, _ = text(a.Source.Address)
+	}
+	c := s.c
+	if e.addr, e.node = c.srv.resolve(address); e.node != entityNode || a.Coordinator != nil || c.srv.faults == nil {
+		return nil
+	}
+	c.mu.Unlock()
+	err := e.strike(OpAttach)
+	c.mu.Lock()
+	if err == nil || c.over {
+		return nil
+	}
+	why := c.srv.failed(err, path(e.addr))
+	return &why
 }
 
 // maxLinks is how many links all sessions of a connection may have.

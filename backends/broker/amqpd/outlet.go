@@ -159,9 +159,14 @@ func (o *outlet) pump() {
 		if n == 0 {
 			break
 		}
+		c.fetching += fetchBytes
 		c.mu.Unlock()
 		got, err := o.fetch(n)
 		c.mu.Lock()
+		c.fetching -= fetchBytes
+		if !c.writing && len(c.out) == 0 { // nothing came of it: nobody else is going to look
+			c.goOn()
+		}
 		if err != nil {
 			o.detach(c.srv.failed(err, path(o.addr)))
 			break

@@ -238,7 +238,7 @@ func (s *session) resume() {
 
 // full reports whether nothing more is to be fetched for the session now.
 func (s *session) full() bool {
-	if len(s.c.out) > s.c.srv.limits.Outgoing {
+	if c := s.c; len(c.out)+c.unsent+c.fetching > c.srv.limits.Outgoing {
 		s.c.slow = true
 		return true
 	}

@@ -37,6 +37,9 @@ func (e *end) strike(op Op) error {
 		c.abort(errInjected)
 		return errInjected
 	case FaultDetach:
+		if op == OpAttach { // there is nothing yet to detach
+			return errForced
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		f := c.srv.failed(errForced, path(e.addr))

@@ -55,3 +55,26 @@ func TestStrikingSends(t *testing.T) {
 	}
 	b.wantBodies(broker.Address{Name: "orders"}, "a", "c")
 }
+
+func TestStrikingAttaches(t *testing.T) {
+	for spec, condition := range map[string]message.Symbol{
+		"throttle/attach=at:1":       "com.microsoft:server-busy",
+		"detach/attach=at:1":         "amqp:link:detach-forced",
+		"error/attach=at:1@orders":   "amqp:internal-error",
+		"delay/attach=10ms:at:1":     "",
+		"throttle/attach=at:1@other": "",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			b := faulty(t, spec)
+			b.create("orders", broker.Queue, nil)
+			p := b.begin()
+			p.sender(0, "orders")
+			if condition != "" {
+				p.wantError(want[*amqp.Detach](p).Error, condition)
+			}
+			if a := p.receiver(1, "orders", 0); a.Source == nil {
+				t.Errorf("the second attach was refused, too: %+v", a)
+			}
+		})
+	}
+}
