@@ -227,7 +227,7 @@ func (c *client) exchange(ctx context.Context, w *wire, req *request, frame []by
 		if !r.More {
 			if !stop() {
 				c.drop(w) // its deadline may come any moment
-				w = nil
+				return nil, r, c.told(req, r.Err)
 			}
 			return w, r, c.told(req, r.Err)
 		}

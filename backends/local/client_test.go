@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -330,5 +331,47 @@ func receivable(t testing.TB, b backends.Backend) (n int) {
 			return n
 		}
 		n++
+	}
+}
+
+// cancelConn cancels a call in the moment in which the end of its answer arrives.
+type cancelConn struct {
+	net.Conn
+	answer io.Reader
+	cancel context.CancelFunc
+}
+
+func (c *cancelConn) Write(b []byte) (int, error) { return len(b), nil }
+
+func (c *cancelConn) Read(b []byte) (int, error) {
+	n, err := c.answer.Read(b)
+	c.cancel()
+	return n, err
+}
+
+// TestCanceledAsTheAnswerArrives: the connection is not used again, because its deadline is set on
+// another goroutine, at any moment; the answer counts.
+func TestCanceledAsTheAnswerArrives(t *testing.T) {
+	frame, err := encode(&reply{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer bytes.Buffer
+	if err := (&wire{out: bufio.NewWriter(&answer)}).send(replyFrame, frame); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newWire(&cancelConn{Conn: ours, answer: bytes.NewReader(answer.Bytes()), cancel: cancel})
+		c := &client{open: map[*wire]struct{}{w: {}}}
+		kept, _, err := c.exchange(ctx, w, &request{}, nil, func(reply) bool { return true })
+		if err != nil || kept != nil {
+			t.Fatalf("got connection %v and error %v, want neither", kept, err)
+		}
+		if len(c.open) != 0 {
+			t.Fatal("the connection is still open")
+		}
 	}
 }
