@@ -14,6 +14,8 @@ import (
 // "topic/Subscriptions/name", needs its topic, and gets the rules, or one called $Default
 // that is always true. The error is [ErrExists], [ErrInvalid] or [ErrNoEntity].
 func (e *Engine) Create(name string, kind Kind, p Properties, rules ...Rule) error {
+	p = p.clone()
+	p.qualify(name)
 	if err := errors.Join(validateName(name, kind, &p), p.validate(kind)); err != nil {
 		return err
 	}
@@ -25,7 +27,7 @@ func (e *Engine) Create(name string, kind Kind, p Properties, rules ...Rule) err
 	if err != nil {
 		return err
 	}
-	ent := newEntity(e.lastEntity+1, name, kind, p.clone(), 1)
+	ent := newEntity(e.lastEntity+1, name, kind, p, 1)
 	ent.created, ent.modified, ent.accessed = t.now, t.now, t.now
 	ent.rules = compiled
 	for _, r := range compiled {
@@ -144,6 +146,7 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	}
 	if err == nil {
 		ent.p = p.clone() // f may have kept p
+		ent.p.qualify(ent.name)
 		if err = e.connects(ent, &old); err != nil {
 			ent.p = old
 		}

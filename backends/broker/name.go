@@ -13,6 +13,7 @@ const (
 	maxPath     = 260 // a queue or topic
 	maxSegment  = 50  // a subscription in its topic, or a rule
 	maxSQSQueue = 80
+	maxOwner    = 40 // a region or an account
 
 	fifoSuffix          = ".fifo"
 	subscriptionSegment = "/Subscriptions/"
@@ -60,7 +61,13 @@ func validateSegment(what, name string) error {
 	return validateCharacters(name, "._-")
 }
 
+// validateSQSName accepts "name", which is that of the server's own region and account, and
+// "REGION/ACCOUNT/name".
 func validateSQSName(name string, fifo bool) error {
+	owner, name := cutOwner(name)
+	if err := validateOwner(owner); err != nil {
+		return err
+	}
 	stem, suffixed := strings.CutSuffix(name, fifoSuffix)
 	switch {
 	case len(name) > maxSQSQueue || stem == "":
@@ -71,6 +78,46 @@ func validateSQSName(name string, fifo bool) error {
 		return fmt.Errorf("%w: a name that ends in %s is that of a FIFO queue: create it with FifoQueue=true", ErrInvalid, fifoSuffix)
 	}
 	return validateCharacters(stem, "_-")
+}
+
+// cutOwner splits "REGION/ACCOUNT/", which stays empty in a name that does not begin with them,
+// from the name of a queue of SQS.
+func cutOwner(name string) (owner, queue string) {
+	if strings.Count(name, "/") != 2 {
+		return "", name
+	}
+	i := strings.LastIndexByte(name, '/') + 1
+	return name[:i], name[i:]
+}
+
+func validateOwner(owner string) error {
+	if owner == "" {
+		return nil
+	}
+	region, account, _ := strings.Cut(strings.TrimSuffix(owner, "/"), "/")
+	switch {
+	case !isOwner(region, isRegion):
+		return fmt.Errorf("%w: the region of a queue of %s has 1 to %d small letters, digits and hyphens; %q has not", ErrInvalid, SQS, maxOwner, region)
+	case !isOwner(account, isAlphanumeric) || isSubscriptionWord(account):
+		return fmt.Errorf("%w: the account of a queue of %s has 1 to %d letters and digits and is no keyword; %q is not that", ErrInvalid, SQS, maxOwner, account)
+	}
+	return nil
+}
+
+func isOwner(s string, allowed func(rune) bool) bool {
+	return len(s) >= 1 && len(s) <= maxOwner && strings.IndexFunc(s, func(r rune) bool { return !allowed(r) }) < 0
+}
+
+func isRegion(r rune) bool { return r == '-' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+// isSubscriptionWord reports whether a segment in the middle of a path makes it that of a
+// subscription.
+func isSubscriptionWord(segment string) bool {
+	return strings.EqualFold(segment, "subscriptions") || strings.EqualFold(segment, "subscription")
 }
 
 // isSQSName reports whether a queue of SQS, standard or FIFO, could have the name.
@@ -85,7 +132,7 @@ func validateCharacters(name, marks string) error {
 		return fmt.Errorf("%w: a slash in a name stands between two segments", ErrInvalid)
 	}
 	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(marks, r) {
+		if !isAlphanumeric(r) && !strings.ContainsRune(marks, r) {
 			return fmt.Errorf("%w: %q in the name %q; use letters, digits and %s", ErrInvalid, r, name, marks)
 		}
 	}

@@ -46,14 +46,16 @@ const (
 // Redrive is where a queue's dead letters go when its dead-letter queue is a queue of its
 // own: a redrive policy.
 type Redrive struct {
-	Target      string // name of a queue; "": the entity has no redrive policy
-	MaxReceives int    // 1 to 1000: a message received that often moves when a receive selects it again
+	// Target is the name of a queue; "": the entity has no redrive policy. In a queue that is
+	// named REGION/ACCOUNT/name, one without region and account is taken to be there, too.
+	Target      string
+	MaxReceives int // 1 to 1000: a message received that often moves when a receive selects it again
 }
 
 // RedriveAllow is a redrive allow policy: who may name this queue as a target.
 type RedriveAllow struct {
 	Permission Permission // "" is AllowAll
-	Sources    []string   // names of queues, for AllowByQueue: 1 to 10
+	Sources    []string   // names of queues like [Redrive.Target], for AllowByQueue: 1 to 10
 }
 
 // Properties are how an entity behaves. [Defaults] makes them; what does not apply to an

@@ -144,9 +144,30 @@ func parseRedriveAllow(s string) (RedriveAllow, error) {
 	return RedriveAllow{}, errors.New("the permission of a redrive allow policy is allowAll, denyAll or byQueue")
 }
 
-// queueOfARN returns the name of a queue of which the name or the ARN is given.
+// queueOfARN returns the name of a queue of which the name or the ARN is given. The region and
+// the account of an ARN are left out: they are those of the queue that has the policy, as the
+// services demand, and qualify puts them in front of the name.
 func queueOfARN(arn string) string {
 	return strings.TrimSpace(arn[strings.LastIndexByte(arn, ':')+1:])
+}
+
+// qualify completes the names of other queues in the policies of a queue: where they have no
+// region and account, those are the queue's own.
+func (p *Properties) qualify(name string) {
+	owner, _ := cutOwner(name)
+	if p.Dialect != SQS || owner == "" {
+		return
+	}
+	full := func(other string) string {
+		if other == "" || strings.Contains(other, "/") {
+			return other
+		}
+		return owner + other
+	}
+	p.Redrive.Target = full(p.Redrive.Target)
+	for i, source := range p.RedriveAllow.Sources {
+		p.RedriveAllow.Sources[i] = full(source)
+	}
 }
 
 func compactJSON(v any) string {
