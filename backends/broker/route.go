@@ -359,6 +359,10 @@ func valueSize(v message.Value) int {
 		return len(v)
 	case message.Binary:
 		return len(v)
+	case message.Long:
+		return len(message.FormatValue(v)) // as SQS counts a number
+	case message.Described:
+		return valueSize(v.Value)
 	}
 	return len(message.AppendValue(nil, v))
 }

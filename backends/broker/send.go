@@ -171,7 +171,7 @@ func (e *Engine) room(size int64) error {
 	return nil
 }
 
-// maxHeadBytes bounds everything of a message but its body, as it is stored.
+// maxHeadBytes bounds everything of a message but its body and its application properties, as it is stored.
 const maxHeadBytes = 256 << 10
 
 // maxIDLength bounds message ids, session ids and partition keys, in characters.
@@ -185,8 +185,8 @@ func (t *tx) accepts(ent *entity, m *message.Message, c *content, size int64) er
 	}
 	properties := propertiesSize(m)
 	switch {
-	case c.headSize > maxHeadBytes:
-		return fmt.Errorf("%w: all sections but the body have %d bytes, %s takes %d", ErrTooLarge, c.headSize, ent.name, maxHeadBytes)
+	case c.headSize-int64(properties) > maxHeadBytes:
+		return fmt.Errorf("%w: all sections but the body and the application properties have %d bytes, %s takes %d", ErrTooLarge, c.headSize-int64(properties), ent.name, maxHeadBytes)
 	case properties > maxProperties && (ent.p.SubQueues || ent.kind == Topic):
 		return fmt.Errorf("%w: the application properties have %d bytes, %s takes %d", ErrTooLarge, properties, ent.name, maxProperties)
 	case c.bodySize+int64(properties) > ent.p.MaxMessageBytes:
