@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dlq/backends/message"
+	"dlq/backends/sqlfilter"
 )
 
 // Property is one property of an entity as text.
@@ -184,41 +185,16 @@ func (p *Properties) changed(from *Properties, kind Kind) error {
 	return nil
 }
 
-// nearest returns the name of the property that takes the fewest changes of a letter.
+// nearest returns the name of the property that is most like a name.
 func (p *Properties) nearest(kind Kind, name string) string {
-	best, fewest := "", 0
+	var names []string
 	for i := range propertySpecs {
-		s := &propertySpecs[i]
-		if s.name == "" || !s.reaches(kind, p.Dialect) {
-			continue
-		}
-		if n := editDistance(strings.ToLower(name), strings.ToLower(s.name)); best == "" || n < fewest {
-			best, fewest = s.name, n
+		if s := &propertySpecs[i]; s.name != "" && s.reaches(kind, p.Dialect) {
+			names = append(names, s.name)
 		}
 	}
+	best, _ := sqlfilter.Nearest(name, names)
 	return best
-}
-
-// editDistance counts the insertions, deletions and replacements of bytes that make b of a.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			row[j+1] = min(above, row[j]) + 1
-			if a[i] == b[j] {
-				row[j+1] = min(row[j+1], corner)
-			}
-			row[j+1] = min(row[j+1], corner+1)
-			corner = above
-		}
-	}
-	return row[len(b)]
 }
 
 // extraPrefix stands before the names of [Properties.Extra] in the store.

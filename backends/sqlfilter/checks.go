@@ -300,7 +300,7 @@ func (p *parser) doubtScope(t token) {
 	if system, ok := p.names.lookup(t.text); ok {
 		bad.msg = fmt.Sprintf("%s is an application property here, and sys.%s the system property", t.text, system.name)
 		bad.fix = &edit{t.pos, t.end, "sys." + system.name}
-	} else if best, distance := p.nearestSystem(t.text); p.names.selection && 5*distance <= len(t.text) {
+	} else if best, distance := Nearest(t.text, p.names.systemNames()); p.names.selection && 5*distance <= len(t.text) {
 		// One letter in five: an application may well have a property with a name like it.
 		bad.msg = fmt.Sprintf("%s is an application property here; there is a system property sys.%s", t.text, best)
 		bad.fix = &edit{t.pos, t.end, "sys." + best}

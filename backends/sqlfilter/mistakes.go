@@ -319,7 +319,7 @@ func (p *parser) unknownScope(t token) error {
 // form that it has in the source.
 func (p *parser) unknownSystem(name string, pos, end int, write func(string) string) error {
 	bad := &problem{pos: pos, end: end, msg: fmt.Sprintf("there is no system property %q", clip(name))}
-	best, distance := p.nearestSystem(name)
+	best, distance := Nearest(name, p.names.systemNames())
 	if synonym := synonyms(name); synonym != "" {
 		best, distance = synonym, 0
 	}
@@ -332,23 +332,8 @@ func (p *parser) unknownSystem(name string, pos, end int, write func(string) str
 		bad.hint = name + " LIKE '%text%'"
 		return bad
 	}
-	var all []string
-	for _, known := range p.names.system {
-		all = append(all, known.name)
-	}
-	bad.msg += "; there are " + strings.Join(all, ", ")
+	bad.msg += "; there are " + strings.Join(p.names.systemNames(), ", ")
 	return bad
-}
-
-// nearestSystem returns the system property whose name takes the fewest edits, and how many.
-func (p *parser) nearestSystem(name string) (best string, distance int) {
-	for _, known := range p.names.system {
-		d := editDistance(strings.ToLower(name), strings.ToLower(known.name))
-		if best == "" || d < distance {
-			best, distance = known.name, d
-		}
-	}
-	return best, distance
 }
 
 // synonyms knows names under which other tools and SDKs show a property, as far as they are
@@ -440,29 +425,4 @@ func (p *parser) notACondition(t term, k kind) error {
 		bad.hint = "amount = " + p.text(t)
 	}
 	return bad
-}
-
-// editDistance is the number of letters to insert, remove, replace or swap with their
-// neighbour to turn a into b.
-func editDistance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	before, previous, current := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range previous {
-		previous[j] = j
-	}
-	for i := range x {
-		current[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			current[j+1] = min(previous[j]+cost, previous[j+1]+1, current[j]+1)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				current[j+1] = min(current[j+1], before[j-1]+1)
-			}
-		}
-		before, previous, current = previous, current, before
-	}
-	return previous[len(y)]
 }

@@ -68,6 +68,15 @@ func (n Names) All() []Name {
 	return out
 }
 
+// systemNames are the names of the system properties, without the scope.
+func (n Names) systemNames() []string {
+	var names []string
+	for _, p := range n.system {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // bodyName is the unscoped name of the body's text in a selection.
 const bodyName = "body"
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"dlq/backends/sqlfilter"
 )
 
 // fields are the names that an object may have, and what reads their values.
@@ -34,7 +36,8 @@ func (n *node) object(known fields) error {
 			return read(m.value)
 		}
 		names := slices.Sorted(maps.Keys(known))
-		return m.errorf("there is no %q here; did you mean %s? There are %s", m.name, nearest(m.name, names), strings.Join(names, ", "))
+		nearest, _ := sqlfilter.Nearest(m.name, names)
+		return m.errorf("there is no %q here; did you mean %s? There are %s", m.name, nearest, strings.Join(names, ", "))
 	})
 }
 
@@ -81,33 +84,4 @@ func (n *node) required(name string, value *node) (string, error) {
 		err = value.errorf("%s is empty", name)
 	}
 	return s, err
-}
-
-// nearest returns the name that takes the fewest changes of a letter.
-func nearest(name string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
-}
-
-// distance counts the insertions, deletions and replacements of letters, without case, that make b
-// of a.
-func distance(a, b string) int {
-	a, b = strings.ToLower(a), strings.ToLower(b)
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			row[j+1] = min(above, row[j]) + 1
-			if a[i] == b[j] {
-				row[j+1] = min(row[j+1], corner)
-			}
-			row[j+1] = min(row[j+1], corner+1)
-			corner = above
-		}
-	}
-	return row[len(b)]
 }
