@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +103,7 @@ func (a *app) createQueue(ctx context.Context, b backends.Backend, id backends.E
 func (o *sendOptions) message(ctx context.Context, a *app) (*message.Message, error) {
 	m := &message.Message{ID: message.String(o.id)}
 	if o.id == "" {
-		m.ID = message.String(newUUID())
+		m.ID = message.String(message.RandomUUID().String())
 	}
 	for _, s := range o.set {
 		p, err := message.ParseProperty(s)
@@ -165,13 +164,4 @@ func readFile(name string) ([]byte, error) {
 		return nil, usagef("%w", err)
 	}
 	return b, err
-}
-
-// newUUID returns a random UUID (RFC 9562, version 4) as text.
-func newUUID() string {
-	var u message.UUID
-	rand.Read(u[:])
-	u[6] = u[6]&0x0f | 0x40
-	u[8] = u[8]&0x3f | 0x80
-	return u.String()
 }

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -71,19 +70,12 @@ func Open(o Options) (*Engine, error) {
 		e.clock = time.Now
 	}
 	if e.newID == nil {
-		e.newID = randomUUID
+		e.newID = message.RandomUUID
 	}
 	if err := e.load(); err != nil {
 		return nil, fmt.Errorf("read the store: %w", err)
 	}
 	return e, nil
-}
-
-func randomUUID() (id message.UUID) {
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
 }
 
 // Close syncs and closes the store. Locks stay written: an engine opened later on the same

@@ -168,6 +168,20 @@ func TestInteger(t *testing.T) {
 	}
 }
 
+func TestRandomUUID(t *testing.T) {
+	seen := map[UUID]bool{}
+	for range 100 {
+		u := RandomUUID()
+		if s := u.String(); s[14] != '4' || !strings.Contains("89ab", s[19:20]) {
+			t.Fatalf("%s is not of version 4", s)
+		}
+		seen[u] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("of 100 UUIDs %d are different", len(seen))
+	}
+}
+
 func TestKindNames(t *testing.T) {
 	seen := map[string]bool{}
 	for k := KindNull; k <= KindDescribed; k++ {

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"crypto/rand"
 	"math"
 	"time"
 )
@@ -160,6 +161,15 @@ func TimestampOf(t time.Time) Timestamp { return Timestamp(t.UnixMilli()) }
 
 // IsZero reports whether the UUID is all zeroes, which stands for none.
 func (u UUID) IsZero() bool { return u == UUID{} }
+
+// RandomUUID returns a new UUID from the system's source of secrets, which nobody can guess
+// (RFC 9562, version 4).
+func RandomUUID() (u UUID) {
+	rand.Read(u[:]) // never fails
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
 
 // Get returns the value of the first pair with the symbol key and whether it is there.
 func (m Map) Get(key Symbol) (Value, bool) {

@@ -1,7 +1,6 @@
 package sqlfilter
 
 import (
-	"crypto/rand"
 	"errors"
 	"math"
 	"slices"
@@ -231,11 +230,7 @@ func (n *newID) eval(env *Env) (value, error) {
 	if env.NewID != nil {
 		return guidValue(env.NewID()), nil
 	}
-	var u message.UUID
-	rand.Read(u[:])         // never fails
-	u[6] = u[6]&0x0f | 0x40 // version 4
-	u[8] = u[8]&0x3f | 0x80 // variant 10
-	return guidValue(u), nil
+	return guidValue(message.RandomUUID()), nil
 }
 
 func (n *bodyText) eval(env *Env) (value, error) {

@@ -1,7 +1,6 @@
 package amqpd
 
 import (
-	"crypto/rand"
 	"fmt"
 	"math"
 	"slices"
@@ -179,13 +178,3 @@ func swapped(u message.UUID) message.UUID {
 
 // lockTag returns the delivery tag of a lock token.
 func lockTag(token message.UUID) message.UUID { return swapped(token) }
-
-// tokenOfTag returns the lock token of a delivery tag.
-func tokenOfTag(tag message.UUID) message.UUID { return swapped(tag) }
-
-func randomUUID() (id message.UUID) {
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}

@@ -252,7 +252,7 @@ func TestLockTag(t *testing.T) {
 	if got := lockTag(token); got != tag {
 		t.Errorf("tag %s", got)
 	}
-	if got := tokenOfTag(tag); got != token {
+	if got := swapped(tag); got != token {
 		t.Errorf("token %s", got)
 	}
 }

@@ -208,7 +208,7 @@ func (o *outlet) sendReplies() {
 		o.count++
 		id := o.s.delivery
 		o.s.delivery++
-		tag := randomUUID()
+		tag := message.RandomUUID()
 		o.s.transfer(amqp.Transfer{
 			Handle: o.handle, DeliveryID: amqp.Some(id), DeliveryTag: tag[:], MessageFormat: amqp.Some[uint32](0), Settled: amqp.Some(true),
 		}, payload)

@@ -294,7 +294,7 @@ func (o *outlet) deliver(m *message.Message, payload []byte) {
 	}
 	tag := lockTag(m.Broker.LockToken)
 	if o.settles {
-		tag = lockTag(randomUUID())
+		tag = lockTag(message.RandomUUID())
 	} else {
 		o.s.unsettled[id] = unsettled{o, m.Broker.LockToken}
 		o.pending++

@@ -175,7 +175,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // newID returns a random id as text.
-func newID() string { return randomUUID().String() }
+func newID() string { return message.RandomUUID().String() }
 
 // batchLimit is how many bytes a batch to an entity may have.
 func (s *Server) batchLimit(maxMessage int64) int64 {

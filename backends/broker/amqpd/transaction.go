@@ -7,6 +7,7 @@ import (
 
 	"dlq/backends/amqp"
 	"dlq/backends/broker"
+	"dlq/backends/message"
 )
 
 // transaction is one that a peer has declared.
@@ -90,7 +91,7 @@ func (l *intake) declare() (amqp.State, error) {
 	if l.left {
 		return nil, errUnknownTransaction
 	}
-	id := randomUUID()
+	id := message.RandomUUID()
 	if c.txns == nil {
 		c.txns = map[string]*transaction{}
 	}

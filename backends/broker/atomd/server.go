@@ -10,6 +10,7 @@ import (
 
 	"dlq/backends/broker"
 	"dlq/backends/broker/sas"
+	"dlq/backends/message"
 )
 
 // Options configure the management API.
@@ -198,7 +199,7 @@ func problemOf(err error) problem {
 // fail answers with an error.
 func (c *call) fail(err error) {
 	p := problemOf(err)
-	detail := fmt.Sprintf("%s TrackingId:%s_G0, SystemTracker:%s:%s, Timestamp:%s", p.detail, trackingID(), c.s.Namespace,
+	detail := fmt.Sprintf("%s TrackingId:%s_G0, SystemTracker:%s:%s, Timestamp:%s", p.detail, message.RandomUUID(), c.s.Namespace,
 		strings.Trim(c.r.URL.Path, "/"), c.s.Now().UTC().Format(time.DateOnly+"T"+time.TimeOnly))
 	w := newWriter()
 	w.open("Error")

@@ -2,7 +2,6 @@ package atomd
 
 import (
 	"bytes"
-	"crypto/rand"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -83,9 +82,3 @@ func (w *writer) number(name string, n int64) { w.text(name, fmt.Sprint(n)) }
 const timeFormat = "2006-01-02T15:04:05.0000000Z"
 
 func (w *writer) time(name string, t time.Time) { w.text(name, t.UTC().Format(timeFormat)) }
-
-func trackingID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
-}
