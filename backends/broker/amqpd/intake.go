@@ -23,8 +23,7 @@ type intake struct {
 	makesIDs   bool // an empty id counts as none
 
 	arriving *arrival // parts are still to come
-	pending  []*arrival
-	working  bool   // a goroutine stores what is pending
+	whole    backlog[*arrival]
 	done     uint32 // deliveries dealt with since the last grant of credit
 }
 
@@ -252,28 +251,17 @@ func (l *intake) arrived(in *arrival) {
 		l.finish([]*arrival{in})
 		return
 	}
-	l.pending = append(l.pending, in)
-	if !l.working {
-		l.working = true
+	if l.whole.add(in) {
 		l.s.c.begin(l.store)
 	}
 }
 
-// store deals with what is pending until nothing is.
+// store deals with the deliveries that are whole until there are none.
 func (l *intake) store() {
 	c := l.s.c
 	c.mu.Lock()
-	for len(l.pending) > 0 {
-		batch := l.pending
-		l.pending = nil
-		c.mu.Unlock()
-		l.deal(batch)
-		c.mu.Lock()
-		l.finish(batch)
-		c.flushLocked()
-	}
-	l.working = false
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	l.whole.work(c, l.deal, l.finish)
 }
 
 // deal gives every delivery its outcome.

@@ -29,8 +29,7 @@ type outlet struct {
 	replies [][]byte // of a node that answers requests
 	age     uint64   // the latest such link has the highest
 
-	settling bool // a goroutine settles what is in decisions
-	decided  []decision
+	decided backlog[decision] // what has become of deliveries
 }
 
 // attachOutlet attaches a link on which the peer receives.
@@ -323,7 +322,7 @@ func (o *outlet) leave() {
 	o.replies = nil
 	switch {
 	case o.session != nil:
-		for o.settling { // what the peer has decided counts, also if it waits for no answer
+		for o.decided.working { // what the peer has decided counts, also if it waits for no answer
 			o.s.c.room.Wait()
 		}
 		o.session.release()

@@ -149,9 +149,7 @@ func bury(why *amqp.Error) broker.Outcome {
 // decide queues a decision. The caller holds the lock.
 func (o *outlet) decide(d decision) {
 	o.pending--
-	o.decided = append(o.decided, d)
-	if !o.settling {
-		o.settling = true
+	if o.decided.add(d) {
 		o.s.c.begin(o.settle)
 	}
 }
@@ -160,19 +158,9 @@ func (o *outlet) decide(d decision) {
 func (o *outlet) settle() {
 	c := o.s.c
 	c.mu.Lock()
-	for len(o.decided) > 0 {
-		batch := o.decided
-		o.decided = nil
-		c.mu.Unlock()
-		o.carryOut(batch)
-		c.mu.Lock()
-		o.tell(batch)
-		c.flushLocked()
-	}
-	o.settling = false
-	c.room.Broadcast()
+	defer c.mu.Unlock()
+	o.decided.work(c, o.carryOut, o.tell)
 	o.unstick()
-	c.mu.Unlock()
 }
 
 // unstick goes on where there were too many deliveries that were not settled. The caller holds
