@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -206,21 +205,40 @@ func TestWatchedEntityIsNotIdle(t *testing.T) {
 	}
 }
 
+// running returns an engine that runs until the test ends. Time is that of the test's bubble.
+func running(t *testing.T) *Engine {
+	s, err := store.Open(vfs.NewMem(), "data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(Options{Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- e.Run(t.Context()) }()
+	t.Cleanup(func() {
+		if err := errors.Join(<-ended, e.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// awaken waits until there is something to receive, and returns how long that took.
+func awaken(e *Engine, a Address) time.Duration {
+	began, woken := time.Now(), make(chan struct{})
+	w := e.NewWaiter(a, func() { close(woken) })
+	defer w.Close()
+	w.Arm(message.UUID{})
+	<-woken
+	return time.Since(began)
+}
+
 // Run makes things happen at their time though no command comes.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(vfs.NewMem(), "data")
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := Open(Options{Store: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- e.Run(ctx) }()
+		e := running(t)
 		a := Address{Name: "orders"}
 		if err := e.Create(a.Name, Queue, Defaults(Queue, ServiceBus)); err != nil {
 			t.Fatal(err)
@@ -232,22 +250,12 @@ func TestRun(t *testing.T) {
 			}
 		}
 		for _, want := range []time.Duration{time.Minute, time.Hour} {
-			woken := make(chan struct{})
-			w := e.NewWaiter(a, func() { close(woken) })
-			w.Arm(message.UUID{})
-			began := time.Now()
-			<-woken
-			if took := time.Since(began); took > want || took < want-2*time.Minute {
+			if took := awaken(e, a); took > want || took < want-2*time.Minute {
 				t.Errorf("woken after %v, want about %v", took, want)
 			}
-			w.Close()
 			if _, err := e.Receive(a, ReceiveOptions{Delete: true}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }
@@ -290,18 +298,7 @@ func TestDeleteBatch(t *testing.T) {
 // A message expires in a running engine though nobody receives from its queue.
 func TestRunExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(vfs.NewMem(), "data")
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := Open(Options{Store: s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- e.Run(ctx) }()
+		e := running(t)
 		p := Defaults(Queue, ServiceBus)
 		p.DeadLetterOnExpiration = true
 		if err := e.Create("orders", Queue, p); err != nil {
@@ -309,21 +306,11 @@ func TestRunExpires(t *testing.T) {
 		}
 		synctest.Wait() // Run has nothing to wait for
 		ttl := 10 * time.Second
-		began := time.Now()
 		if _, err := e.Send(Address{Name: "orders"}, []*message.Message{{TTL: &ttl}}); err != nil {
 			t.Fatal(err)
 		}
-		woken := make(chan struct{})
-		w := e.NewWaiter(Address{Name: "orders", Sub: DeadLetter}, func() { close(woken) })
-		defer w.Close()
-		w.Arm(message.UUID{})
-		<-woken
-		if took := time.Since(began); took < ttl || took > ttl+2*time.Second {
+		if took := awaken(e, Address{Name: "orders", Sub: DeadLetter}); took < ttl || took > ttl+2*time.Second {
 			t.Errorf("it expired after %v", took)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
 		}
 	})
 }
