@@ -1,9 +1,11 @@
 package port
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -23,18 +25,29 @@ func TestSilentAndSlowConnectionsAreClosed(t *testing.T) {
 			began, c := time.Now(), f.dial(t, false)
 			io.WriteString(c, said) //nolint:errcheck // the read fails then
 			b, err := io.ReadAll(c)
-			if took := time.Since(began); err != nil || took < wait/2 || strings.Contains(string(b), "<nil>") {
+			late := errors.Is(err, syscall.ECONNRESET) // it was closed before this was said
+			if took := time.Since(began); err != nil && !late || took < wait/2 || strings.Contains(string(b), "<nil>") {
 				t.Errorf("closed after %v: %q, %v", took, b, err)
 			}
 		})
 	}
-	t.Run("nothing within TLS", func(t *testing.T) {
+}
+
+// A connection that says nothing within TLS is closed. How long the handshake takes depends on
+// the machine, so it gets more time until it succeeds.
+func TestSilentConnectionsWithinTLSAreClosed(t *testing.T) {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		f := start(t, func(s *Server) { s.Limits = Limits{Identify: wait} })
 		c := f.dial(t, true)
-		if err := c.(interface{ Handshake() error }).Handshake(); err != nil {
+		err := c.(interface{ Handshake() error }).Handshake()
+		if err == nil {
+			closed(t, c)
+			return
+		}
+		if wait > patience {
 			t.Fatal(err)
 		}
-		closed(t, c)
-	})
+	}
 }
 
 // A byte now and then does not prolong the time: slowloris.
