@@ -2,6 +2,7 @@ package amqpd
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,8 @@ import (
 type Op uint8
 
 // The operations. What goes over a management link counts as what it does: an
-// update-disposition is OpSettle, a scheduled send OpSend, everything else OpManage.
+// update-disposition is OpSettle, a scheduled send OpSend, everything else OpManage. Other
+// servers that are given faults count what they do likewise.
 const (
 	OpSend    Op = iota // one transfer, or one batch
 	OpReceive           // one delivery
@@ -29,8 +31,8 @@ func (o Op) String() string { return opNames[o] }
 // FaultKind is what goes wrong.
 type FaultKind uint8
 
-// The kinds of faults. All but FaultDelay take the place of what was asked for, which then
-// has not happened.
+// The kinds of faults. All but FaultDelay and FaultDuplicate take the place of what was asked
+// for, which then has not happened.
 const (
 	FaultDelay      FaultKind = iota // it is late, and then as always
 	FaultThrottle                    // com.microsoft:server-busy, over HTTP 503
@@ -38,10 +40,11 @@ const (
 	FaultDetach                      // the link ends with amqp:link:detach-forced
 	FaultDisconnect                  // the connection breaks without a word
 	FaultLockLost                    // com.microsoft:message-lock-lost; the lock itself stays until it expires
+	FaultDuplicate                   // what is received is not locked, and so comes again; this server has none
 	faultKinds
 )
 
-var faultNames = [faultKinds]string{"delay", "throttle", "error", "detach", "disconnect", "lock-lost"}
+var faultNames = [faultKinds]string{"delay", "throttle", "error", "detach", "disconnect", "lock-lost", "duplicate"}
 
 func (k FaultKind) String() string { return faultNames[k] }
 
@@ -50,6 +53,8 @@ func (k FaultKind) strikes(o Op) bool {
 	switch k {
 	case FaultLockLost:
 		return o == OpSettle
+	case FaultDuplicate:
+		return o == OpReceive
 	case FaultDetach:
 		return o != OpHTTP
 	}
@@ -86,6 +91,21 @@ type schedule struct {
 	first   uint64  // the first so many
 	at      uint64  // only this one
 	percent float64 // so many of a hundred
+}
+
+// Without returns the same faults but for some kinds, which another server cannot have happen.
+// It counts for itself. Of nil it is nil.
+func (f *Faults) Without(kinds ...FaultKind) *Faults {
+	if f == nil {
+		return nil
+	}
+	out := &Faults{seed: f.seed}
+	for _, r := range f.rules {
+		if !slices.Contains(kinds, r.kind) {
+			out.rules = append(out.rules, &faultRule{kind: r.kind, delay: r.delay, hits: r.hits, entity: r.entity, when: r.when})
+		}
+	}
+	return out
 }
 
 // Next counts an operation on an entity (a sub-queue or a subscription belongs to what it is part

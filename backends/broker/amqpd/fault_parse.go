@@ -11,8 +11,9 @@ import (
 
 // FaultSyntax describes what [ParseFaults] reads, for help texts.
 const FaultSyntax = `KIND[/OPERATION]=WHEN[@ENTITY], several with commas between them.
-KIND       throttle, error, detach, disconnect, lock-lost, or delay
-OPERATION  send, receive, settle, manage, attach or http; without it, all that the kind can strike
+KIND       throttle, error, disconnect, lock-lost, delay; over AMQP detach; over SQS duplicate, which delivers again
+OPERATION  send, receive, settle or manage; over AMQP attach; http for the management API; without it, all that
+           the kind can strike
 WHEN       10% (the same ones each time), every:5, first:3, at:7 or always;
            for delay a duration, alone or before one of these: delay=200ms, delay=2s:every:10
 ENTITY     only operations on it, its sub-queues and its subscriptions

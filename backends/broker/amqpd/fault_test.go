@@ -38,6 +38,8 @@ func TestFaults(t *testing.T) {
 		{"throttle/send=every:6", OpSend, "orders", "- - - - - throttle"},
 		{"lock-lost=every:2", OpSettle, "orders", "- lock-lost - lock-lost - lock-lost"},
 		{"lock-lost=always", OpSend, "orders", "- - - - - -"},
+		{"duplicate=every:3", OpReceive, "orders", "- - duplicate - - duplicate"},
+		{"duplicate=always", OpSettle, "orders", "- - - - - -"},
 		{"detach=always", OpHTTP, "orders", "- - - - - -"},
 		{"delay=200ms", OpSend, "orders", "delay+200ms delay+200ms delay+200ms delay+200ms delay+200ms delay+200ms"},
 		{"delay=2s:at:3", OpSend, "orders", "- - delay+2s - - -"},
@@ -64,6 +66,26 @@ func TestNoFaults(t *testing.T) {
 	var f *Faults
 	if fault, ok := f.Next(OpSend, "orders"); ok {
 		t.Error("a server without faults has one:", fault)
+	}
+}
+
+// TestFaultsWithoutAKind: what a server cannot have happen neither hides what it can nor is counted.
+func TestFaultsWithoutAKind(t *testing.T) {
+	f, err := ParseFaults("duplicate=always,throttle=every:2,delay/receive=1s:at:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "- throttle delay+1s throttle"
+	for range 2 { // each counts for itself
+		if got := strike(f.Without(FaultDuplicate, FaultDetach), 4, OpReceive, "orders"); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	if got := strike(f, 2, OpReceive, "orders"); got != "duplicate duplicate" {
+		t.Errorf("with all kinds: %s", got)
+	}
+	if (*Faults)(nil).Without(FaultDelay) != nil {
+		t.Error("no faults have become some")
 	}
 }
 
