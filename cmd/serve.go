@@ -19,6 +19,7 @@ type serveOptions struct {
 	data, config      string
 	memory            bool
 	serviceBus, admin string
+	sqs, flavor       string
 	tls               bool
 	hosts             []string
 	allowPlaintext    bool
@@ -38,11 +39,13 @@ func (o *serveOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.config, "config", "", "make the entities of this `FILE`, in the format of the official emulator's Config.json")
 	fs.StringVar(&o.serviceBus, "servicebus", "127.0.0.1:5672", "`ADDR` for AMQP, WebSocket, HTTP and, with --tls, TLS; port 0 takes a free one")
 	fs.StringVar(&o.admin, "admin", "127.0.0.1:5300", "`ADDR` for the management API and /health; none for no second port")
+	fs.StringVar(&o.sqs, "sqs", "127.0.0.1:9324", "`ADDR` for Amazon SQS over HTTP and, with --tls, TLS; none for no such port")
+	fs.StringVar(&o.flavor, "flavor", "aws", "which service answers there: `aws|ymq`, Amazon SQS or Yandex Message Queue")
 	fs.BoolVar(&o.tls, "tls", false, "answer TLS too, with a certificate of a local authority that is made once")
 	fs.StringArrayVar(&o.hosts, "host", nil, "`NAME` by which clients reach the server (repeatable; default localhost, or the host of ADDR)")
 	fs.BoolVar(&o.allowPlaintext, "allow-plaintext", false, "listen beyond this machine without TLS")
 	fs.StringVar(&o.auth, "auth", "keys", "what is accepted: `keys|any|require`")
-	fs.StringVar(&o.limits, "limits", "none", "whose limits: `none|basic|standard|premium|emulator`")
+	fs.StringVar(&o.limits, "limits", "none", "whose limits Service Bus has: `none|basic|standard|premium|emulator`")
 	fs.StringArrayVar(&o.limit, "limit", nil, "a limit of the servers, as `NAME=VALUE` (repeatable; --print-limits lists them)")
 	fs.StringVar(&o.fault, "fault", "", "what goes wrong on purpose, such as throttle=10%,delay=200ms (a `SPEC`, see above)")
 	fs.BoolVar(&o.createOnAttach, "create-on-attach", false, "make a queue that a client asks for and that is not there")
@@ -54,19 +57,27 @@ func newServeCommand(a *app) *cobra.Command {
 	var opts serveOptions
 	c := a.command(about{
 		use:   "serve",
-		short: "an emulator of Azure Service Bus for any SDK",
-		long: `Serve the broker to the SDKs of Azure Service Bus: messaging over AMQP and WebSocket and the management
-API, all on one port, so that one connection string does for both clients. It prints what to set,
-a line each, then "dlq: ready", and runs until it is interrupted; what was acknowledged is kept in the
-data directory. While it runs, other commands work on the same directory through it.
+		short: "an emulator of Azure Service Bus and Amazon SQS for any SDK",
+		long: `Serve the broker to the SDKs of Azure Service Bus and of AWS. Service Bus is messaging over AMQP and
+WebSocket and the management API, all on one port, so that one connection string does for both
+clients; Amazon SQS, in both its protocols, or Yandex Message Queue has another. It prints what to
+set, a line each, then "dlq: ready", and runs until it is interrupted; what was acknowledged is kept in
+the data directory. While it runs, other commands work on the same directory through it. Either
+service sees its own queues.
 
 --config makes the entities of a file. The official emulator's Config.json is read as it is, and may hold
 every property that dlq entity set knows, AuthorizationRules, and typed values. What is there already
 keeps its messages and is changed to what the file says; nothing is deleted.
 
---auth keys verifies signatures against generated keys, and on this machine against the published
-development key SAS_KEY_VALUE; any bearer token is accepted on this machine only. any accepts
-everything, on this machine only. require takes the AuthorizationRules of --config alone.
+--auth keys verifies signatures against generated keys. On this machine only, it takes what everybody
+knows, too: for Service Bus the published development key SAS_KEY_VALUE and any bearer token, for SQS
+the access key test with the secret test, and calls without a signature. any accepts everything, on
+this machine only. require takes the AuthorizationRules of --config alone. For SQS a key's name is the
+access key and its primary value the secret: sending needs Send, receiving, settling and looking
+Listen, the rest Manage. An access key of 12 digits is the account of that number (its secret is test).
+
+--flavor ymq is Yandex Message Queue: its ARNs and URLs, 256 KiB, one message of a group at a time, no
+move tasks, its errors. What it changes is of queues that are made then.
 
 --fault is for testing what a client does when something fails. SPEC is
 ` + indent(amqpd.FaultSyntax),
@@ -74,7 +85,8 @@ everything, on this machine only. require takes the AuthorizationRules of --conf
 		exits:   []exitCode{exitFailed, exitUsage, exitRefused},
 		example: `dlq serve --memory
 dlq serve --data ./bus --config Config.json --limits emulator
-dlq serve --tls --servicebus 127.0.0.1:0 --admin none
+dlq serve --tls --servicebus 127.0.0.1:0 --admin none --sqs none
+dlq serve --memory --flavor ymq
 dlq serve --memory --fault throttle/send=every:5@orders,delay=200ms:10%`,
 	}, exactly(), func(c *cobra.Command, _ []string) error {
 		if opts.printLimits {
@@ -83,7 +95,7 @@ dlq serve --memory --fault throttle/send=every:5@orders,delay=200ms:10%`,
 		return runServe(c.Context(), a, opts)
 	})
 	opts.addFlags(c.Flags())
-	for flag, words := range map[string][]string{"auth": {"keys", "any", "require"}, "limits": tierNames()} {
+	for flag, words := range map[string][]string{"auth": {"keys", "any", "require"}, "flavor": {"aws", "ymq"}, "limits": tierNames()} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
 	}
 	return c
@@ -105,9 +117,13 @@ type serving struct {
 	bounds   serverLimits
 	faults   *amqpd.Faults
 	mode     sas.Mode
+	flavor   flavor
 	loopback bool // every address is of this machine alone
 	hosts    []string
 }
+
+// lenient reports whether what cannot be verified counts.
+func (s serving) lenient() bool { return s.mode != sas.Require && s.loopback }
 
 func runServe(ctx context.Context, a *app, opts serveOptions) error {
 	s, err := opts.resolve(a)
@@ -123,6 +139,9 @@ func (o *serveOptions) resolve(a *app) (serving, error) {
 	var err error
 	if s.mode, err = sas.ParseMode(o.auth); err != nil {
 		return s, usagef("--auth: %w", err)
+	}
+	if s.flavor, err = flavorNamed(o.flavor); err != nil {
+		return s, err
 	}
 	if s.tier, err = namespace.TierNamed(o.limits); err != nil {
 		return s, usagef("--limits: %w", err)
@@ -181,7 +200,7 @@ func readConfig(file string, tier namespace.Tier) (*namespace.Config, error) {
 // resolveAddresses checks where the server is to listen.
 func (o *serveOptions) resolveAddresses(s *serving) error {
 	s.loopback, s.hosts = true, o.hosts
-	for _, flag := range []struct{ name, addr string }{{"servicebus", o.serviceBus}, {"admin", o.adminAddr()}} {
+	for _, flag := range []struct{ name, addr string }{{"servicebus", o.serviceBus}, {"admin", portAddr(o.admin)}, {"sqs", portAddr(o.sqs)}} {
 		if flag.addr == "" {
 			continue
 		}
@@ -208,12 +227,21 @@ func (o *serveOptions) resolveAddresses(s *serving) error {
 	return nil
 }
 
-// adminAddr is where the second port is; "" for none.
-func (o *serveOptions) adminAddr() string {
-	if strings.EqualFold(o.admin, "none") {
+// portAddr is the address of a port that there need not be; "" for none.
+func portAddr(addr string) string {
+	if strings.EqualFold(addr, "none") {
 		return ""
 	}
-	return o.admin
+	return addr
+}
+
+// calledBy is the name by which clients reach a listener on an address that was checked.
+func (o *serveOptions) calledBy(addr string) string {
+	if len(o.hosts) > 0 {
+		return o.hosts[0]
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	return hostNames(host)[0]
 }
 
 // isLoopback reports whether only this machine reaches a host.

@@ -11,12 +11,14 @@ import (
 	"dlq/backends/broker/amqpd"
 	"dlq/backends/broker/namespace"
 	"dlq/backends/broker/port"
+	"dlq/backends/broker/sqsd"
 )
 
 // serverLimits are those of the servers.
 type serverLimits struct {
 	amqp amqpd.Limits
 	port port.Limits
+	sqs  sqsd.Limits
 }
 
 // knob is a limit that --limit sets.
@@ -50,12 +52,16 @@ func knobs() []knob {
 		{"amqp", "held-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Held }},
 		{"amqp", "partial-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Partial }},
 		{"amqp", "outgoing-bytes-of-a-connection", func(l *serverLimits) any { return &l.amqp.Outgoing }},
+		{"sqs", "request-bytes", func(l *serverLimits) any { return &l.sqs.BodyBytes }},
+		{"sqs", "form-parameters", func(l *serverLimits) any { return &l.sqs.FormKeys }},
+		{"sqs", "waiting-receives", func(l *serverLimits) any { return &l.sqs.Waiting }},
+		{"sqs", "name-rests-after-delete", func(l *serverLimits) any { return &l.sqs.AfterDelete }},
 	}
 }
 
 // serverLimits are the servers' own limits, unless the tier or --limit says otherwise.
 func (o *serveOptions) serverLimits(tier namespace.Tier) (serverLimits, error) {
-	l := serverLimits{amqpd.DefaultLimits(), port.DefaultLimits()}
+	l := serverLimits{amqpd.DefaultLimits(), port.DefaultLimits(), sqsd.DefaultLimits()}
 	if tier.Connections > 0 {
 		l.amqp.Connections = tier.Connections
 	}

@@ -17,6 +17,7 @@ import (
 	"dlq/backends/broker/atomd"
 	"dlq/backends/broker/port"
 	"dlq/backends/broker/sas"
+	"dlq/backends/broker/sqsd"
 	"dlq/backends/local"
 )
 
@@ -30,9 +31,12 @@ type server struct {
 	engine    *broker.Engine
 	amqp      *amqpd.Server
 	front     *port.Server
+	sqs       *sqsd.Server
+	sqsFront  *port.Server
 	authority *port.Authority // nil: no TLS
 	listeners []net.Listener
 	adminOn   []net.Listener // the second port
+	sqsOn     []net.Listener
 }
 
 // run serves until ctx ends or something fails.
@@ -73,10 +77,20 @@ func (srv *server) listen(ctx context.Context, opts serveOptions) error {
 	if srv.listeners, err = listenOn(ctx, "servicebus", opts.serviceBus); err != nil {
 		return err
 	}
-	if addr := opts.adminAddr(); addr != "" {
-		srv.adminOn, err = listenOn(ctx, "admin", addr)
+	if addr := portAddr(opts.admin); addr != "" {
+		if srv.adminOn, err = listenOn(ctx, "admin", addr); err != nil {
+			return err
+		}
+	}
+	if addr := portAddr(opts.sqs); addr != "" {
+		srv.sqsOn, err = listenOn(ctx, "sqs", addr)
 	}
 	return err
+}
+
+// all are the listeners of every port.
+func (srv *server) all() []net.Listener {
+	return slices.Concat(srv.listeners, srv.adminOn, srv.sqsOn)
 }
 
 // listenOn listens on an address. One of 127.0.0.1 or localhost is also taken on ::1 where there
@@ -131,15 +145,17 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	ring.SetLookup(srv.entityKey)
 	gate := &sas.Gate{Mode: s.mode, Keyring: ring, Loopback: s.loopback, Now: a.now}
 	name := s.namespace()
+	faults := s.faults.Without(amqpd.FaultDuplicate)
 	srv.amqp = amqpd.New(amqpd.Options{
 		Engine: srv.engine, Gate: gate, Namespace: name, Now: a.now, Limits: s.bounds.amqp,
 		MaxBatchBytes: s.tier.BatchBytes, BatchDeleteMax: s.tier.DeleteBatch,
-		CreateOnAttach: opts.createOnAttach, Defaults: s.tier.Defaults, Short: srv.memory.short, Faults: s.faults, Log: a.say,
+		CreateOnAttach: opts.createOnAttach, Defaults: s.tier.Defaults, Short: srv.memory.short, Faults: faults, Log: a.say,
 	})
 	management := atomd.New(atomd.Options{
-		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(s.faults),
+		Engine: srv.engine, Gate: gate, Namespace: name, SKU: s.tier.SKU, Now: a.now, Tier: &s.tier, Fault: httpFault(faults),
 	})
 	srv.front = &port.Server{AMQP: srv.amqp.ServeConn, HTTP: management, Hosts: s.hosts, Limits: s.bounds.port, Log: a.say}
+	srv.buildSQS(a, s, newAccessKeys(keys, s.lenient()))
 	if !opts.tls {
 		return nil
 	}
@@ -147,7 +163,8 @@ func (srv *server) build(a *app, s serving, opts serveOptions, keys []sas.Key) e
 	if srv.authority, err = a.authority(); err != nil {
 		return err
 	}
-	srv.front.TLS, err = certificates(srv.authority, s.hosts, append(srv.listeners, srv.adminOn...))
+	srv.front.TLS, err = certificates(srv.authority, s.hosts, slices.Concat(srv.listeners, srv.adminOn))
+	srv.sqsFront.TLS = srv.front.TLS
 	return err
 }
 
@@ -217,7 +234,7 @@ func certificates(authority *port.Authority, hosts []string, listeners []net.Lis
 
 // start lets the clients in. What ends before it is told to is reported.
 func (srv *server) start(ctx context.Context) <-chan error {
-	failed := make(chan error, 1+len(srv.listeners)+len(srv.adminOn))
+	failed := make(chan error, 1+len(srv.all()))
 	run := func(f func() error) {
 		go func() {
 			if err := f(); err != nil && ctx.Err() == nil {
@@ -227,8 +244,11 @@ func (srv *server) start(ctx context.Context) <-chan error {
 	}
 	go srv.memory.watch(ctx)
 	run(func() error { return srv.engine.Run(ctx) })
-	for _, l := range append(srv.listeners, srv.adminOn...) {
+	for _, l := range slices.Concat(srv.listeners, srv.adminOn) {
 		run(func() error { return srv.front.Serve(l) })
+	}
+	for _, l := range srv.sqsOn {
+		run(func() error { return srv.sqsFront.Serve(l) })
 	}
 	return failed
 }
@@ -238,9 +258,11 @@ func (srv *server) start(ctx context.Context) <-chan error {
 func (srv *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
-	closed := make(chan error, 1)
-	go func() { closed <- srv.front.Shutdown(ctx) }() // waits for AMQP too, which the next line ends
-	err := errors.Join(srv.amqp.Shutdown(ctx), <-closed)
+	closed := make(chan error, 2)
+	go func() { closed <- srv.front.Shutdown(ctx) }()    // waits for AMQP too, which is ended below
+	go func() { closed <- srv.sqsFront.Shutdown(ctx) }() // waits for receives, too, which are ended now
+	srv.sqs.Close()
+	err := errors.Join(srv.amqp.Shutdown(ctx), <-closed, <-closed)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil // as announced
 	}
@@ -250,7 +272,7 @@ func (srv *server) drain() error {
 // close gives back what was taken.
 func (srv *server) close() error {
 	var err error
-	for _, l := range append(srv.listeners, srv.adminOn...) {
+	for _, l := range srv.all() {
 		if closed := l.Close(); !errors.Is(closed, net.ErrClosed) {
 			err = errors.Join(err, closed)
 		}

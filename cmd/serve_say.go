@@ -40,14 +40,16 @@ func (a *app) authority() (*port.Authority, error) {
 
 // announce prints what to set, a line each, and says how to use it.
 func (s serving) announce(a *app, opts serveOptions, srv *server, keys []sas.Key) {
-	for _, line := range connectionStrings(s.endpoint(srv.listeners[0].Addr()), keys, !opts.tls) {
+	lines := connectionStrings(endpoint(opts.calledBy(opts.serviceBus), srv.listeners[0].Addr()), keys, !opts.tls)
+	if len(srv.sqsOn) > 0 {
+		at := endpoint(opts.calledBy(opts.sqs), srv.sqsOn[0].Addr())
+		lines = append(lines, s.sqsVariables(at, opts.tls, newAccessKeys(keys, s.lenient()))...)
+	}
+	for _, line := range lines {
 		a.printf("%s\n", line)
 	}
 	if srv.authority != nil {
-		a.printf("SSL_CERT_FILE=%s\n", srv.authority.CertFile())
-		for _, hint := range trustHints(srv.authority.CertFile()) {
-			a.say("%s", hint)
-		}
+		srv.announceTrust(a)
 	}
 	if s.faults != nil {
 		a.say("faults on purpose: %s", opts.fault)
@@ -62,16 +64,32 @@ func (s serving) announce(a *app, opts serveOptions, srv *server, keys []sas.Key
 	for _, l := range srv.adminOn {
 		a.say("the same on %s, where clients of the official emulator look for the management API", l.Addr())
 	}
+	for _, l := range srv.sqsOn {
+		a.say("%s on %s", s.flavor.title, l.Addr())
+	}
 	a.printf("dlq: ready\n")
 }
 
-// endpoint is the host and port that clients connect to.
-func (s serving) endpoint(addr net.Addr) string {
+// announceTrust prints the variables by which SDKs trust the certificates, and says what else does.
+func (srv *server) announceTrust(a *app) {
+	file := srv.authority.CertFile()
+	a.printf("SSL_CERT_FILE=%s\n", file)
+	if len(srv.sqsOn) > 0 {
+		a.printf("AWS_CA_BUNDLE=%s\n", file)
+	}
+	a.say("TLS: each SDK has to trust the local authority %s", file)
+	for _, hint := range trustHints(file) {
+		a.say("  %s", hint)
+	}
+}
+
+// endpoint is what clients connect to, by the name of the host.
+func endpoint(host string, addr net.Addr) string {
 	_, number, err := net.SplitHostPort(addr.String())
 	if err != nil { // no TCP
 		return addr.String()
 	}
-	return net.JoinHostPort(s.hosts[0], number)
+	return net.JoinHostPort(host, number)
 }
 
 // connectionStrings returns a NAME=value line for each kind of right that a key of the namespace
@@ -101,14 +119,15 @@ func connectionStrings(endpoint string, keys []sas.Key, plain bool) []string {
 	return lines
 }
 
-// trustHints tell how the SDK of each language trusts a certificate authority.
+// trustHints tell how the SDK of each language trusts a certificate authority. Of AWS's, those for
+// Python and Go read AWS_CA_BUNDLE, and the others what their platforms do.
 func trustHints(certFile string) []string {
 	return []string{
-		"TLS: each SDK has to trust the local authority " + certFile,
-		"  Go, on Linux:    export SSL_CERT_FILE=" + certFile,
-		"  JavaScript:      export NODE_EXTRA_CA_CERTS=" + certFile,
-		"  Python:          ServiceBusClient.from_connection_string(…, connection_verify='" + certFile + "'); its admin client: export REQUESTS_CA_BUNDLE=" + certFile,
-		"  .NET, on Linux:  export SSL_CERT_FILE=" + certFile,
-		"  Java:            keytool -importcert -noprompt -alias dlq -file " + certFile + " -keystore dlq.p12 -storepass changeit, then -Djavax.net.ssl.trustStore=dlq.p12",
+		"Go, on Linux:    export SSL_CERT_FILE=" + certFile,
+		"JavaScript:      export NODE_EXTRA_CA_CERTS=" + certFile,
+		"Python:          ServiceBusClient.from_connection_string(…, connection_verify='" + certFile + "'); its admin client: export REQUESTS_CA_BUNDLE=" + certFile,
+		"boto3, AWS CLI:  export AWS_CA_BUNDLE=" + certFile,
+		".NET, on Linux:  export SSL_CERT_FILE=" + certFile,
+		"Java:            keytool -importcert -noprompt -alias dlq -file " + certFile + " -keystore dlq.p12 -storepass changeit, then -Djavax.net.ssl.trustStore=dlq.p12",
 	}
 }

@@ -37,7 +37,7 @@ func startServe(t *testing.T, args ...string) *served {
 	out, printed := io.Pipe()
 	s := &served{stop: cancel, ended: make(chan struct{})}
 	a := &app{
-		args:   append([]string{"serve", "--servicebus", "127.0.0.1:0", "--admin", "none"}, args...),
+		args:   append([]string{"serve", "--servicebus", "127.0.0.1:0", "--admin", "none", "--sqs", "127.0.0.1:0"}, args...),
 		getenv: func(string) string { return "" },
 		now:    time.Now,
 		streams: streams{

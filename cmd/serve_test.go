@@ -47,6 +47,11 @@ func TestServeAddresses(t *testing.T) {
 		{"by name", serveOptions{serviceBus: "localhost:0", admin: "none"}, sas.Any, exitDone, true, []string{"localhost"}},
 		{"of IPv6", serveOptions{serviceBus: "[::1]:0", admin: "None"}, sas.Any, exitDone, true, []string{"localhost"}},
 		{"in clear to everybody", serveOptions{serviceBus: "0.0.0.0:0", admin: "none"}, sas.Keys, exitRefused, false, nil},
+		{"SQS to everybody", serveOptions{serviceBus: "127.0.0.1:0", admin: "none", sqs: ":9324"}, sas.Keys, exitRefused, false, nil},
+		{"SQS anywhere, with any key", serveOptions{serviceBus: "127.0.0.1:0", admin: "none", sqs: "10.0.0.1:0", tls: true}, sas.Any, exitRefused, false, nil},
+		{"SQS with TLS under its own name", serveOptions{serviceBus: "127.0.0.1:0", admin: "none", sqs: "sqs.example:443", tls: true}, sas.Keys, exitDone, false, []string{"localhost", "sqs.example"}},
+		{"no SQS", serveOptions{serviceBus: "127.0.0.1:0", admin: "none", sqs: "None"}, sas.Any, exitDone, true, []string{"localhost"}},
+		{"SQS without a port", serveOptions{serviceBus: "127.0.0.1:0", admin: "none", sqs: "localhost"}, sas.Keys, exitUsage, true, nil},
 		{"the second port to everybody", serveOptions{serviceBus: "127.0.0.1:0", admin: ":5300"}, sas.Keys, exitRefused, false, nil},
 		{"in clear because it is wanted", serveOptions{serviceBus: "10.0.0.1:0", admin: "none", allowPlaintext: true}, sas.Keys, exitDone, false, []string{"10.0.0.1"}},
 		{"with TLS", serveOptions{serviceBus: "bus.example:0", admin: "none", tls: true}, sas.Require, exitDone, false, []string{"bus.example"}},
@@ -75,9 +80,8 @@ func TestConnectionStrings(t *testing.T) {
 		{Name: "Both", Primary: sas.NewSecret("no"), Rights: sas.Send | sas.Listen},
 		{Name: "In", Primary: sas.NewSecret("s"), Rights: sas.Send},
 	}
-	s := serving{hosts: []string{"localhost"}}
-	endpoint := s.endpoint(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672})
-	got := connectionStrings(endpoint, keys, true)
+	at := endpoint("localhost", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672})
+	got := connectionStrings(at, keys, true)
 	want := []string{
 		"SERVICEBUS_CONNECTION_STRING=Endpoint=sb://localhost:5672;SharedAccessKeyName=Root;SharedAccessKey=r;UseDevelopmentEmulator=true",
 		"SERVICEBUS_CONNECTION_STRING_SEND_ONLY=Endpoint=sb://localhost:5672;SharedAccessKeyName=In;SharedAccessKey=s;UseDevelopmentEmulator=true",
@@ -85,7 +89,7 @@ func TestConnectionStrings(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if tls := connectionStrings(endpoint, keys, false); strings.Contains(tls[0], "UseDevelopmentEmulator") {
+	if tls := connectionStrings(at, keys, false); strings.Contains(tls[0], "UseDevelopmentEmulator") {
 		t.Error("with TLS the emulator's flag would switch it off:", tls[0])
 	}
 }

@@ -80,7 +80,7 @@ func variables(printed map[string]string, limits string) []string {
 // should.
 func serve(ctx context.Context, program, config, limits string, env []string) (printed map[string]string, stop func() error, err error) {
 	c := exec.CommandContext(ctx, program, "serve", "--memory", "--tls", "--limits", limits, "--config", config,
-		"--servicebus", "127.0.0.1:0", "--admin", "none", "--fault", distance)
+		"--servicebus", "127.0.0.1:0", "--admin", "none", "--sqs", "none", "--fault", distance)
 	c.Env = env
 	var said bytes.Buffer
 	c.Stderr = &said
