@@ -70,7 +70,7 @@ func (c *call) succeeded(errs []error, write func(i int)) {
 	})
 }
 
-// badRequest makes an error one of a parameter's value.
+// asInvalidParameter makes an error one of a parameter's value.
 func asInvalidParameter(e *apiError) *apiError {
 	out := *e
 	out.shape, out.coral, out.code, out.status = "InvalidParameterValueException", true, "InvalidParameterValue", http.StatusBadRequest

@@ -333,7 +333,9 @@ func receiveDelete(b *testing.B, addr string) {
 		if err != nil {
 			return err
 		}
-		var got struct{ Messages []struct{ ReceiptHandle string } }
+		var got struct {
+			Messages []struct{ ReceiptHandle string }
+		}
 		if err := json.Unmarshal(answer, &got); err != nil {
 			return err
 		}

@@ -58,10 +58,12 @@ func (c *call) url(q queueID, created time.Time) string {
 	return scheme + c.r.Host + "/" + c.s.flavor.path(q, created)
 }
 
+const resourcePrefix = "dj6"
+
 // resourceID is the part of a queue's URL on YMQ that is another one when the queue is made again.
 func resourceID(q queueID, created time.Time) string {
 	sum := sha256.Sum256([]byte(q.region + "/" + q.account + "/" + q.name + "/" + created.UTC().Format(time.RFC3339Nano)))
-	return "dj6" + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:])[:17])
+	return resourcePrefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:])[:17])
 }
 
 // location finds the queue that a URL, a path or a name stands for. Scheme, host and port do not
@@ -94,10 +96,10 @@ func (c *call) location(ref string) (q queueID, ok bool) {
 func (c *call) resolve() error {
 	ref := str(c.in.queueURL)
 	if ref == "" && !c.json {
-		if c.path = strings.Trim(c.r.URL.Path, "/"); c.path != "" && c.action.scope == serviceScope {
+		ref = strings.Trim(c.r.URL.Path, "/")
+		if strings.Contains(ref, "/") && c.action.scope == serviceScope { // it is posted to a queue
 			return unknownAction(c.name)
 		}
-		ref = c.path
 	}
 	if c.action.scope != queueScope {
 		return nil
@@ -109,7 +111,13 @@ func (c *call) resolve() error {
 	if !ok {
 		return noQueue()
 	}
-	return c.find(q)
+	if err := c.find(q); err != nil {
+		return err
+	}
+	if !c.made(ref) {
+		return noQueue()
+	}
+	return nil
 }
 
 // find looks a queue up.
@@ -123,6 +131,17 @@ func (c *call) find(q queueID) error {
 	}
 	c.queue, c.entity, c.info = c.s.idOf(info.Name), info.Name, info
 	return nil
+}
+
+// made reports whether the queue is the one that a URL of YMQ is of, and not one that was made
+// later under its name.
+func (c *call) made(ref string) bool {
+	segments := strings.Split(strings.Trim(ref, "/"), "/")
+	n := len(segments)
+	if c.s.Flavor != YMQ || n < 3 || !strings.HasPrefix(segments[n-2], resourcePrefix) {
+		return true
+	}
+	return segments[n-2] == resourceID(c.queue, c.info.Created)
 }
 
 // lookUp returns a queue of SQS. Names compare with case, as those of the engine's other entities

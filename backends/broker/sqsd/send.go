@@ -1,7 +1,6 @@
 package sqsd
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,7 +33,7 @@ func (c *call) sendMessage() error {
 	}
 	e := &c.in.entry
 	c.traceHeader(e)
-	if bad := c.checkMessage(e, false); bad != nil {
+	if bad := c.checkMessage(e); bad != nil {
 		return bad
 	}
 	if int64(sqsmsg.Size([]byte(str(e.body)), e.attrs)) > c.info.MaxMessageBytes {
@@ -48,7 +47,7 @@ func (c *call) sendMessage() error {
 	if sent[0].Err != nil {
 		return sent[0].Err
 	}
-	c.sent(e, &sent[0], "MD5OfMessageBody")
+	c.sent(e, &sent[0])
 	return nil
 }
 
@@ -66,9 +65,9 @@ func (c *call) tooLarge(what string) *apiError {
 }
 
 // sent writes what became of a message.
-func (c *call) sent(e *entry, sent *broker.Sent, body string) {
+func (c *call) sent(e *entry, sent *broker.Sent) {
 	c.out.str("MessageId", message.FormatValue(sent.ID))
-	c.out.str(body, sqsmsg.MD5([]byte(str(e.body))))
+	c.out.str("MD5OfMessageBody", sqsmsg.MD5([]byte(str(e.body))))
 	c.out.opt("MD5OfMessageAttributes", sqsmsg.AttributesMD5(e.attrs))
 	c.out.opt("MD5OfMessageSystemAttributes", sqsmsg.AttributesMD5(e.system))
 	if c.info.Groups {
@@ -105,7 +104,7 @@ func (c *call) sendMessageBatch() error {
 			return err
 		}
 	}
-	c.succeeded(errs, func(i int) { c.sent(&c.in.entries[i], &sent[i], "MD5OfMessageBody") })
+	c.succeeded(errs, func(i int) { c.sent(&c.in.entries[i], &sent[i]) })
 	c.failed(errs)
 	return nil
 }
@@ -141,14 +140,12 @@ func (c *call) checkEntries() ([]error, error) {
 	total := 0
 	for i := range c.in.entries {
 		e := &c.in.entries[i]
-		if c.info.Groups && !c.s.flavor.idsMissing {
-			if bad := c.checkIDs(e); bad != nil && (e.group == nil || e.dedup == nil) {
-				return nil, asInvalidParameter(bad)
-			}
+		if bad := c.missingID(e); bad != nil && !c.s.flavor.idsMissing {
+			return nil, asInvalidParameter(bad)
 		}
 		size := sqsmsg.Size([]byte(str(e.body)), e.attrs)
 		total += size
-		bad := c.checkMessage(e, true)
+		bad := c.checkMessage(e)
 		switch {
 		case bad != nil:
 			errs[i] = bad
@@ -165,7 +162,7 @@ func (c *call) checkEntries() ([]error, error) {
 }
 
 // checkMessage checks everything of a message but its size.
-func (c *call) checkMessage(e *entry, batch bool) *apiError {
+func (c *call) checkMessage(e *entry) *apiError {
 	if str(e.body) == "" {
 		return missingParameter("MessageBody")
 	}
@@ -198,8 +195,18 @@ func (c *call) checkIDs(e *entry) *apiError {
 	switch {
 	case !c.info.Groups && e.dedup != nil:
 		return invalidValue(*e.dedup, "MessageDeduplicationId", wrongType)
+	case c.info.Groups && e.delay != nil && e.delay.n > 0:
+		return invalidValue(e.delay.text, "DelaySeconds", wrongType)
+	}
+	return c.missingID(e)
+}
+
+// missingID says which id a FIFO queue needs and the message lacks. On a standard queue a group is
+// a tenant, and may be absent.
+func (c *call) missingID(e *entry) *apiError {
+	switch {
 	case !c.info.Groups:
-		return nil // a group is a tenant of a fair queue here
+		return nil
 	case e.group == nil && c.s.flavor.idsMissing:
 		return idMissing("MessageGroupId")
 	case e.group == nil:
@@ -208,8 +215,6 @@ func (c *call) checkIDs(e *entry) *apiError {
 		return idMissing("MessageDeduplicationId")
 	case e.dedup == nil && !c.info.ContentDeduplication:
 		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
-	case e.delay != nil && e.delay.n > 0:
-		return invalidValue(e.delay.text, "DelaySeconds", wrongType)
 	}
 	return nil
 }
@@ -263,7 +268,7 @@ func (c *call) traceHeader(e *entry) {
 // message is an entry as the engine keeps it.
 func (c *call) message(e *entry) *message.Message {
 	m := &message.Message{
-		ID: message.String(randomUUID()), Body: message.DataBody([]byte(*e.body)), SessionID: e.group,
+		ID: message.String(message.RandomUUID().String()), Body: message.DataBody([]byte(*e.body)), SessionID: e.group,
 		Properties: make(message.Properties, 0, len(e.attrs)),
 		System:     append(make([]message.Attribute, 0, 3), message.Attribute{Name: senderID, Value: message.String(c.sender())}),
 	}
@@ -292,13 +297,4 @@ func (c *call) sender() string {
 		return anySender
 	}
 	return c.accessKey
-}
-
-// randomUUID is a message id: a UUID of version 4.
-func randomUUID() string {
-	var id message.UUID
-	_, _ = rand.Read(id[:]) // never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id.String()
 }

@@ -2,8 +2,6 @@ package sqsd
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 
 	"dlq/backends/broker"
 	"dlq/backends/broker/sigv4"
+	"dlq/backends/message"
 )
 
 // Right is what an action needs.
@@ -92,7 +91,6 @@ type call struct {
 	accessKey       string // "": unsigned
 
 	in     input
-	path   string // the queue that the path of the URL names, as a URL; "": none
 	queue  queueID
 	entity string // the queue's name in the engine
 	info   broker.Info
@@ -103,7 +101,7 @@ type call struct {
 // ServeHTTP answers a request on any path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{s: s, r: r}
-	id := requestID()
+	id := message.RandomUUID().String() // for people who look for it in a log
 	err := c.serve()
 	if errors.Is(err, http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler) // which is how a handler of net/http breaks the connection
@@ -113,6 +111,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve does what the request asks for, and leaves the answer in c.out.
 func (c *call) serve() error {
+	if showsMessages(c.r) {
+		return c.showMessages()
+	}
 	body, err := c.read()
 	if err != nil {
 		return err
@@ -134,13 +135,21 @@ func (c *call) serve() error {
 	if err := c.resolve(); err != nil {
 		return err
 	}
-	if c.s.Allowed != nil && c.accessKey != "" && !c.s.Allowed(c.accessKey, c.entity, c.action.right) {
-		return denied("AccessDeniedException", "AccessDenied", "The key %s is not allowed to perform sqs:%s here.", c.accessKey, c.name)
+	if err := c.permit(); err != nil {
+		return err
 	}
 	if err := c.strike(); err != nil {
 		return err
 	}
 	return c.action.run(c)
+}
+
+// permit is an error if the caller lacks the right.
+func (c *call) permit() error {
+	if c.s.Allowed == nil || c.accessKey == "" || c.s.Allowed(c.accessKey, c.entity, c.action.right) {
+		return nil
+	}
+	return denied("AccessDeniedException", "AccessDenied", "The key %s is not allowed to perform sqs:%s here.", c.accessKey, c.name)
 }
 
 // read reads the body.
@@ -240,7 +249,8 @@ func isJSON(r *http.Request) bool {
 }
 
 func isForm(r *http.Request) bool {
-	return r.Method == http.MethodPost && strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "application/x-www-form-urlencoded")
+	kind := r.Header.Get("Content-Type")
+	return r.Method == http.MethodPost && (kind == "" || strings.HasPrefix(strings.ToLower(kind), "application/x-www-form-urlencoded"))
 }
 
 // parse reads the parameters.
@@ -286,20 +296,6 @@ func (c *call) answer(w http.ResponseWriter, id string, err error) {
 	h.Set("Content-Length", itoa(int64(len(body))))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that has gone needs no answer
-}
-
-// requestID is the id of an answer, for people who look for it in a log.
-func requestID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	var out [36]byte
-	hex.Encode(out[:8], b[:4])
-	hex.Encode(out[9:13], b[4:6])
-	hex.Encode(out[14:18], b[6:8])
-	hex.Encode(out[19:23], b[8:10])
-	hex.Encode(out[24:], b[10:])
-	out[8], out[13], out[18], out[23] = '-', '-', '-', '-'
-	return string(out[:])
 }
 
 // timedSet remembers for a while when something happened to an entity.

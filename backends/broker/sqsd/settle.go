@@ -126,6 +126,12 @@ func (c *call) change(ds []broker.Delivery, entries []*entry) ([]error, error) {
 			errs[i] = invalidValue(e.visibility.text, "VisibilityTimeout", "VisibilityTimeout must be an integer between 0 and 43200")
 			continue
 		}
+		if c.s.flavor.notInFlight {
+			if bad := c.resting(ds[i]); bad != nil {
+				errs[i] = bad
+				continue
+			}
+		}
 		result, err := c.s.Engine.Extend(broker.Address{Name: c.entity}, time.Duration(e.visibility.n)*time.Second, ds[i])
 		if err != nil {
 			return nil, err
@@ -133,6 +139,15 @@ func (c *call) change(ds []broker.Delivery, entries []*entry) ([]error, error) {
 		errs[i] = c.unchanged(result[0], e)
 	}
 	return errs, nil
+}
+
+// resting is an error if nobody holds a message.
+func (c *call) resting(d broker.Delivery) *apiError {
+	page, err := c.s.Engine.Peek(broker.Address{Name: c.entity}, broker.PeekOptions{From: d.Seq, Max: 1, NoBody: true})
+	if err == nil && len(page) > 0 && page[0].Broker.SequenceNumber == d.Seq && page[0].Broker.LockedUntil.IsZero() {
+		return modeled("MessageNotInflight", "The specified message isn't in flight.")
+	}
+	return nil
 }
 
 // unchanged says why the visibility of a message was not changed.
