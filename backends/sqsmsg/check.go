@@ -10,43 +10,16 @@ import (
 
 const (
 	maxAttributes = 10
-	maxName       = 256 // characters, of names and of types
+	maxName       = 256 // characters of a name, and of a type
 )
 
-// ValidText reports whether s is UTF-8 of the characters that SQS takes: tab, line feed, carriage
-// return and U+0020 on, without surrogates, U+FFFE and U+FFFF.
-func ValidText(s []byte) bool {
-	for len(s) >= 8 { // most bytes are ASCII, and most texts have nothing but
-		if notPlain(s[0]) || notPlain(s[1]) || notPlain(s[2]) || notPlain(s[3]) ||
-			notPlain(s[4]) || notPlain(s[5]) || notPlain(s[6]) || notPlain(s[7]) {
-			break
-		}
-		s = s[8:]
-	}
-	for len(s) > 0 {
-		if !notPlain(s[0]) {
-			s = s[1:]
-			continue
-		}
-		r, size := utf8.DecodeRune(s)
-		if r == utf8.RuneError && size == 1 || !validRune(r) {
-			return false
-		}
-		s = s[size:]
-	}
-	return true
-}
-
-func notPlain(c byte) bool { return c < ' ' || c >= utf8.RuneSelf }
-
-func validRune(r rune) bool {
-	return r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd || r >= 0x10000
-}
-
-// InvalidError says what is wrong with message attributes, in words that the service uses.
+// InvalidError says what is wrong with message attributes, in the words of the service.
 type InvalidError struct {
-	Text    string
-	TooMany bool // there are more than ten
+	Text string // of the answer, whose code is InvalidParameterValue
+	// TooMany says that there are more than ten.
+	TooMany bool
+	// Combination says that the code is InvalidParameterCombination. Only YMQ has it.
+	Combination bool
 }
 
 func (e *InvalidError) Error() string { return e.Text }
@@ -55,102 +28,145 @@ func invalid(format string, args ...any) *InvalidError {
 	return &InvalidError{Text: fmt.Sprintf(format, args...)}
 }
 
-// CheckAttributes reports the first thing that the service would not take: an [InvalidError].
+// CheckAttributes reports the first thing that AWS would not take, as an [*InvalidError]. Their
+// order does not matter to it, nor the size of the message.
+//
+// The texts for too many attributes, an unknown type, an empty value and a number that is none are
+// those that AWS was seen to give. The others follow them in style.
 func CheckAttributes(as []Attribute) error {
 	if len(as) > maxAttributes {
-		return &InvalidError{Text: fmt.Sprintf("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(as), maxAttributes), TooMany: true}
+		return &InvalidError{
+			Text:    fmt.Sprintf("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(as), maxAttributes),
+			TooMany: true,
+		}
 	}
 	for i, a := range as {
-		for _, other := range as[:i] {
-			if other.Name == a.Name {
-				return invalid("Message (user) attribute name '%s' is there twice.", a.Name)
-			}
+		bad := checkName(a.Name)
+		if bad == nil && twice(as[:i], a.Name) {
+			bad = invalid("Message (user) attribute name '%s' is not unique.", a.Name)
 		}
-		if err := a.check(); err != nil {
-			return err
+		if bad == nil {
+			bad = checkType(a)
+		}
+		if bad == nil {
+			bad = checkValue(a)
+		}
+		if bad != nil {
+			return bad
 		}
 	}
 	return nil
 }
 
-func (a Attribute) check() error {
-	if err := checkName(a.Name); err != nil {
-		return err
+// twice reports whether a name is there before.
+func twice(before []Attribute, name string) bool {
+	for _, a := range before {
+		if a.Name == name {
+			return true
+		}
 	}
+	return false
+}
+
+func checkName(name string) *InvalidError {
+	switch {
+	case name == "":
+		return invalid("The request must contain non-empty message (user) attribute names.")
+	case utf8.RuneCountInString(name) > maxName:
+		return invalid("Message (user) attribute name must be shorter than %d bytes.", maxName)
+	case reserved(name, "aws.", "amazon."):
+		return invalid("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use.")
+	case name[0] == '.':
+		return invalid("Message (user) attribute name must not begin with character '.'.")
+	case name[len(name)-1] == '.':
+		return invalid("Message (user) attribute name must not end with character '.'.")
+	case strings.Contains(name, ".."):
+		return invalid("Message (user) attribute name must not have successive '.' characters.")
+	}
+	for _, r := range name {
+		// AWS documents A to Z, and takes ø, ß and ä; it does not take §.
+		if r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return invalid("Message (user) attribute name '%s' is invalid. Attribute name can contain A-Z, a-z, 0-9, underscore (_), hyphen (-), and period (.) characters.", name)
+		}
+	}
+	return nil
+}
+
+// reserved reports whether a name begins with one of the prefixes, in any case.
+func reserved(name string, prefixes ...string) bool {
+	for _, p := range prefixes {
+		if len(name) >= len(p) && strings.EqualFold(name[:len(p)], p) {
+			return true
+		}
+	}
+	return false
+}
+
+func checkType(a Attribute) *InvalidError {
 	kind := kindOf(a.Type)
 	switch {
 	case a.Type == "":
-		return invalid("Message (user) attribute '%s' must contain a non-empty message attribute type.", a.Name)
-	case utf8.RuneCountInString(a.Type) > maxName:
-		return invalid("Message (user) attribute '%s' has a type of more than %d characters.", a.Name, maxName)
+		return invalid("The message (user) attribute '%s' must contain a non-empty message attribute type.", a.Name)
 	case kind != typeString && kind != typeNumber && kind != typeBinary:
-		return invalid("The message attribute '%s' has an invalid message attribute type, the set of supported type prefixes is Binary, Number, and String.", a.Name)
+		return invalid("The type of message (user) attribute '%s' is invalid. You must use only the following supported type prefixes: Binary, Number, String.", a.Name)
+	case utf8.RuneCountInString(a.Type) > maxName:
+		return invalid("Message (user) attribute type must be shorter than %d bytes.", maxName)
+	case !ValidText([]byte(a.Type)):
+		return invalid("The type of message (user) attribute '%s' contains invalid characters.", a.Name)
+	}
+	return nil
+}
+
+func checkValue(a Attribute) *InvalidError {
+	switch {
 	case len(a.Value) == 0:
-		return invalid("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", a.Name, kind)
-	case kind != typeBinary && !ValidText(a.Value):
-		return invalid("Invalid characters found in the value of the message attribute '%s'.", a.Name)
-	case kind == typeNumber && !isNumber(string(a.Value)):
+		return invalid("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", a.Name, a.Type)
+	case a.Binary():
+		return nil
+	case !ValidText(a.Value):
+		return invalid("The value of message (user) attribute '%s' contains invalid characters. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF", a.Name)
+	case kindOf(a.Type) == typeNumber && !isNumber(string(a.Value)):
 		return invalid("Can't cast the value of message (user) attribute '%s' to a number.", a.Name)
 	}
 	return nil
 }
 
-// isNumber reports whether the service takes s for a number.
+// isNumber reports whether s is a decimal number in the documented range: 0, or 10^-128 to 10^126
+// with either sign. How many digits it has does not matter, though 38 are documented.
 func isNumber(s string) bool {
-	if strings.ContainsAny(s, "_xXpPnN") { // forms that only Go reads
+	mantissa, ok := splitNumber(s)
+	if !ok {
 		return false
 	}
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return false // beyond the range of a float64, which is wider
+	}
+	if f < 0 {
+		f = -f
+	}
+	return f >= 1e-128 && f <= 1e126 || f == 0 && !strings.ContainsAny(mantissa, "123456789")
 }
 
-// checkName checks the name of an attribute. Letters beyond ASCII are taken, as they are by the
-// service, whatever its documentation says.
-func checkName(name string) error {
-	lower := strings.ToLower(name)
-	switch {
-	case name == "":
-		return invalid("The message attribute name must not be empty.")
-	case utf8.RuneCountInString(name) > maxName:
-		return invalid("The message attribute name '%s…' has more than %d characters.", string([]rune(name)[:32]), maxName)
-	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
-		return invalid("You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for internal use.")
-	case name[0] == '.' || name[len(name)-1] == '.' || strings.Contains(name, ".."):
-		return invalid("The message attribute name '%s' must not begin or end with a period, nor have two of them in succession.", name)
-	}
-	for _, r := range name {
-		if r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return invalid("The message attribute name '%s' can contain letters, digits, hyphens, underscores and periods alone.", name)
+// splitNumber returns the digits of a number before its exponent. ok is false for what is no
+// decimal number, such as the hexadecimal digits and infinities that ParseFloat reads.
+func splitNumber(s string) (mantissa string, ok bool) {
+	mantissa, exponent := trimSign(s), ""
+	if i := strings.IndexAny(mantissa, "eE"); i >= 0 {
+		mantissa, exponent = mantissa[:i], trimSign(mantissa[i+1:])
+		if exponent == "" {
+			return "", false
 		}
 	}
-	return nil
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	return mantissa, whole+fraction != "" && digits(whole) && digits(fraction) && digits(exponent)
 }
 
-// MatchNames returns what reports whether a receive asks for an attribute: by its name, by the
-// beginning of its name before ".*", or with all by All, .* or *.
-func MatchNames(patterns []string) func(name string) bool {
-	var exact, prefixes []string
-	for _, p := range patterns {
-		switch {
-		case p == "All" || p == ".*" || p == "*":
-			return func(string) bool { return true }
-		case strings.HasSuffix(p, ".*"):
-			prefixes = append(prefixes, strings.TrimSuffix(p, ".*"))
-		default:
-			exact = append(exact, p)
-		}
+func trimSign(s string) string {
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		return s[1:]
 	}
-	return func(name string) bool {
-		for _, p := range exact {
-			if name == p {
-				return true
-			}
-		}
-		for _, p := range prefixes {
-			if strings.HasPrefix(name, p) {
-				return true
-			}
-		}
-		return false
-	}
+	return s
 }
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dlq/backends/broker"
+	"dlq/backends/sqsmsg"
 )
 
 // Flavor is the service that the server imitates.
@@ -24,21 +25,22 @@ type flavor struct {
 	path            func(q queueID, created time.Time) string // of a queue's URL
 	errorXML        func(code, side, text, id string) []byte
 
+	checkAttributes func([]sqsmsg.Attribute) error // of a message: an [sqsmsg.InvalidError]
+
 	missing     []string // actions that it lacks
 	maxMessage  int64    // bytes, also of a batch
 	maxFIFOHeld int      // messages in flight
 	attributes  []string // of a queue, those it knows; nil: all
 	system      []string // of a message, those it knows; nil: all
 
-	movedIsNew      bool // a dead letter's time and receive count begin anew
-	groupHeadOnly   bool // a receive gives one message of a group
-	tooLargeAtOnce  bool // an entry of a batch that is too large fails the batch
-	idsMissing      bool // a missing deduplication id is a missing parameter, and so is a missing group
-	notInFlight     bool // only what is in flight can be changed in its visibility
-	badTextIsValue  bool // characters that are not allowed are an invalid parameter value
-	tooManyCombined bool // more than ten attributes are an invalid combination of parameters
-	senderFault     bool // failed entries of a batch say whose fault it is
-	pages           bool // lists of queues have pages
+	movedIsNew     bool // a dead letter's time and receive count begin anew
+	groupHeadOnly  bool // a receive gives one message of a group
+	tooLargeAtOnce bool // an entry of a batch that is too large fails the batch
+	idsMissing     bool // a missing deduplication id is a missing parameter, and so is a missing group
+	notInFlight    bool // only what is in flight can be changed in its visibility
+	badTextIsValue bool // characters that are not allowed are an invalid parameter value
+	senderFault    bool // failed entries of a batch say whose fault it is
+	pages          bool // lists of queues have pages
 
 	translate map[string]apiError // by code: what it says instead, where that is another thing
 }
@@ -53,7 +55,7 @@ func (f Flavor) spec() *flavor {
 var amazon = flavor{
 	region: "us-east-1", account: "000000000000", arnPrefix: "arn:aws:sqs",
 	path:     func(q queueID, _ time.Time) string { return q.account + "/" + q.name },
-	errorXML: errorXML, maxMessage: 1 << 20, maxFIFOHeld: 120_000, senderFault: true, pages: true,
+	errorXML: errorXML, maxMessage: 1 << 20, maxFIFOHeld: 120_000, senderFault: true, pages: true, checkAttributes: sqsmsg.CheckAttributes,
 }
 
 // yandex is as the documentation of YMQ and its own open server say.
@@ -76,7 +78,7 @@ var yandex = flavor{
 		"MessageDeduplicationId", "MessageGroupId", "SequenceNumber",
 	},
 	movedIsNew: true, groupHeadOnly: true, tooLargeAtOnce: true, idsMissing: true, notInFlight: true,
-	badTextIsValue: true, tooManyCombined: true,
+	badTextIsValue: true, checkAttributes: sqsmsg.CheckAttributesYMQ,
 	translate: map[string]apiError{
 		"RequestThrottled":               {status: http.StatusForbidden, shape: "ThrottlingException", coral: true, code: "ThrottlingException"},
 		"ReceiptHandleIsInvalid":         {status: http.StatusBadRequest},

@@ -168,7 +168,7 @@ func (c *call) checkMessage(e *entry) *apiError {
 	}
 	if !sqsmsg.ValidText([]byte(*e.body)) {
 		if c.s.flavor.badTextIsValue {
-			return invalidParameter("Message body validation failed: %s.", invalidChars)
+			return invalidParameter("Message body validation failed: %s.", sqsmsg.InvalidTextYMQ([]byte(*e.body)))
 		}
 		return plain(http.StatusBadRequest, "InvalidMessageContents", invalidChars)
 	}
@@ -243,9 +243,9 @@ func (c *call) checkAttributes(e *entry) *apiError {
 		return e.badAttribute
 	}
 	var bad *sqsmsg.InvalidError
-	if err := sqsmsg.CheckAttributes(e.attrs); errors.As(err, &bad) {
-		out := invalidParameter("%s", bad.Error())
-		if bad.TooMany && c.s.flavor.tooManyCombined {
+	if err := c.s.flavor.checkAttributes(e.attrs); errors.As(err, &bad) {
+		out := invalidParameter("%s", bad.Text)
+		if bad.Combination {
 			out.code, out.shape = "InvalidParameterCombination", "InvalidParameterCombinationException"
 		}
 		return out

@@ -272,7 +272,7 @@ func (c *call) answer(w http.ResponseWriter, id string, err error) {
 	status := http.StatusOK
 	var body []byte
 	switch {
-	case err == errNoAction:
+	case errors.Is(err, errNoAction):
 		status = http.StatusNotFound
 		h.Set("Content-Type", "text/xml")
 		body = []byte("<UnknownOperationException/>\n")
