@@ -139,7 +139,7 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	if err != nil {
 		return err
 	}
-	old, p := ent.p, ent.p.clone()
+	old, p, target := ent.p, ent.p.clone(), e.deadLetters(ent)
 	err = f(&p)
 	if err == nil {
 		err = errors.Join(p.validate(ent.kind), p.changed(&old, ent.kind))
@@ -158,6 +158,9 @@ func (e *Engine) Change(name string, f func(*Properties) error) error {
 	ent.modified, ent.accessed = t.now, t.now
 	t.batch.PutEntity(ent.stored())
 	e.tell(ent)
+	if ent.p.Redrive != old.Redrive {
+		e.wakeReferred(target)
+	}
 	if p.ForwardTo != old.ForwardTo {
 		e.timers.add(t.now, backlog{ent})
 	}
@@ -223,6 +226,7 @@ func (t *tx) erase(ent *entity) {
 	}
 	delete(e.byID, ent.id)
 	e.tell(ent)
+	e.wakeReferred(e.deadLetters(ent))
 	t.batch.DeleteEntity(ent.id)
 	e.timers.add(t.now, &remains{store.Key{Queue: ent.id}})
 }

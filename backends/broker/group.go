@@ -74,7 +74,7 @@ func (q *queue) turnOf(g *group) {
 	q.firstOf(g, open)
 	switch {
 	case open && g.turn == 0:
-		q.stir()
+		q.offer()
 		q.turn++
 		g.turn = q.turn
 		q.turns.Set(g.turn, g)

@@ -55,6 +55,9 @@ func (e *Engine) drop(l *lock) {
 	if !e.sabotaged("lost-lock-settles") {
 		delete(e.locks, l.token)
 	}
+	if l.q.crowded() {
+		l.q.offer()
+	}
 	delete(l.q.locked, l.seq)
 	if l.st.State == message.Deferred {
 		l.q.heldAside--

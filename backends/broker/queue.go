@@ -33,6 +33,7 @@ type queue struct {
 	waiters []*Waiter // the longest waiting first
 	engine  *Engine   // of the waiters
 	stirred bool      // there may be something for them
+	offered int       // so many more than when they were last woken
 }
 
 func newQueue(of *entity, sub Sub) *queue {
@@ -105,9 +106,11 @@ func (e *Engine) enter(q *queue, seq uint64, st *store.State) {
 		}
 	default:
 		q.ready.Insert(seq)
-		q.stir()
-		if g := q.group(st); g != nil {
+		if g := q.group(st); g == nil {
+			q.offer()
+		} else {
 			g.ready.Insert(seq)
+			q.stir() // for who receives from this session
 			q.turnOf(g)
 		}
 		if q.sub == Main && q.of.p.ForwardTo != "" {

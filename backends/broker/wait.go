@@ -21,6 +21,7 @@ type Waiter struct {
 	in      *queue       // waits there; nil: it does not
 	session message.UUID // it receives from this session; zero: from none, or waits for one
 	woken   bool         // and has not said since what came of it
+	of      *queue       // where it was woken for something; nil: nowhere
 	closed  bool
 }
 
@@ -44,7 +45,7 @@ func (w *Waiter) Arm(session message.UUID) {
 	case w.closed || w.in != nil:
 		e.unlock()
 	case err != nil || e.closed || w.servable(q, session):
-		w.woken = true
+		w.wakes(q)
 		e.unlock()
 		w.wake()
 	default:
@@ -68,8 +69,8 @@ func (w *Waiter) pass() {
 		return
 	}
 	w.woken = false
-	if q, err := w.e.find(w.a); err == nil {
-		q.stir()
+	if w.of != nil {
+		w.of.offer()
 	}
 }
 
@@ -95,12 +96,34 @@ func (w *Waiter) servable(q *queue, session message.UUID) bool {
 	return q.available() > 0
 }
 
-// available is how many receivers can be served now, about.
-func (q *queue) available() int {
+// wakes notes that it is woken for what is in a queue.
+func (w *Waiter) wakes(q *queue) { w.in, w.woken, w.of = nil, true, q }
+
+// free is how many receivers could be served, about, if they might hold any number of messages.
+func (q *queue) free() int {
 	if q.groups != nil {
 		return q.turns.Len()
 	}
 	return q.ready.Len()
+}
+
+// available is how many receivers can be served now, about.
+func (q *queue) available() int {
+	if q.of.p.MaxInFlight == 0 {
+		return q.free()
+	}
+	return min(q.free(), max(q.of.p.MaxInFlight-len(q.locked), 0))
+}
+
+// crowded reports whether somebody cannot be served because so many messages are locked.
+func (q *queue) crowded() bool { return q.available() < q.free() }
+
+// offer notes that there is one more for those who wait.
+func (q *queue) offer() {
+	if len(q.waiters) > 0 {
+		q.offered++
+		q.stir()
+	}
 }
 
 // stir notes that there may be something for those who wait.
@@ -111,16 +134,18 @@ func (q *queue) stir() {
 	}
 }
 
-// woken returns the waiters that are to be woken for what has become available in a queue.
+// woken returns the waiters that are to be woken for what has become available in a queue. What
+// was there before has woken others, who are on their way.
 func (q *queue) woken() []*Waiter {
-	left := q.available()
+	left := min(q.available(), q.offered)
+	q.offered = 0
 	if q.groups == nil { // all wait for the same; there may be very many
 		n := min(left, len(q.waiters))
 		due := slices.Clone(q.waiters[:n])
 		clear(q.waiters[:n])
 		q.waiters = q.waiters[n:]
 		for _, w := range due {
-			w.in, w.woken = nil, true
+			w.wakes(q)
 		}
 		return due
 	}
@@ -132,7 +157,7 @@ func (q *queue) woken() []*Waiter {
 		if w.session.IsZero() {
 			left--
 		}
-		w.in, w.woken = nil, true
+		w.wakes(q)
 		due = append(due, w)
 		return true
 	})
@@ -216,11 +241,28 @@ func (e *Engine) tell(ent *entity) {
 func (e *Engine) wakeAll(ent *entity) {
 	for _, q := range ent.subs {
 		for _, w := range q.waiters {
-			w.in, w.woken = nil, true
+			w.wakes(q)
 			e.changed = append(e.changed, w.wake)
 		}
 		q.waiters = nil
 	}
+}
+
+// wakeReferred wakes those who wait in a queue for the dead letters of others when the lock is
+// let go: the queue that they mean may be another from now on. nil is none.
+func (e *Engine) wakeReferred(ent *entity) {
+	if ent == nil {
+		return
+	}
+	q := ent.subs[Main]
+	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter) bool {
+		if w.a.Sub == Main {
+			return false
+		}
+		w.wakes(q)
+		e.changed = append(e.changed, w.wake)
+		return true
+	})
 }
 
 // soonest has Run look again if something expires before it would.
