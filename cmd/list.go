@@ -26,8 +26,9 @@ func newListCommand(a *app) *cobra.Command {
 oldest dead letter waits, and where the counts come from. A topic holds no messages but scheduled
 ones: its other counts are the sums of its subscriptions, which follow it. IN FLIGHT is how
 many are held by receivers, DELAYED how many by a delay of the queue; both are shown where
-there are any. PREFIX keeps the names that begin with it. A count that the service does not
-tell is "?", and null in JSON.`,
+there are any. A queue of SQS has no dead letters of its own: DEAD LETTERS IN names the queue that
+has them, as its active messages. PREFIX keeps the names that begin with it. A count that the
+service does not tell is "?", and null in JSON.`,
 		effects: "none",
 		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
 		example: "dlq list\ndlq list -o json | jq '.[] | select(.deadLetter > 0)'",
@@ -55,19 +56,30 @@ type entityRow struct {
 	InFlight           *int64              `json:"inFlight"`
 	Summed             bool                `json:"summed"`
 	Oldest             *time.Time          `json:"oldest"`
+	DeadLetters        *string             `json:"deadLetters"` // where they are; null: nowhere
+	Sources            []string            `json:"sources"`     // whose dead letters come here
 	Source             string              `json:"source"`
 	AsOf               *time.Time          `json:"asOf"`
 }
 
 func newEntityRow(e backends.Entity) entityRow {
-	return entityRow{
+	row := entityRow{
 		Name: e.ID.Name, Kind: e.Kind,
 		Active: known(e.Counts.Active), DeadLetter: known(e.Counts.DeadLetter),
 		TransferDeadLetter: known(e.Counts.TransferDeadLetter),
 		Scheduled:          known(e.Counts.Scheduled), Deferred: known(e.Counts.Deferred),
 		Delayed: known(e.Counts.Delayed), InFlight: known(e.Counts.InFlight), Summed: e.Counts.Summed,
 		Oldest: moment(e.Oldest), Source: e.Counts.Source, AsOf: moment(e.Counts.AsOf),
+		Sources: []string{},
 	}
+	if e.DeadLetters != (backends.EntityID{}) {
+		where := e.DeadLetters.String()
+		row.DeadLetters = &where
+	}
+	for _, id := range e.Sources {
+		row.Sources = append(row.Sources, id.String())
+	}
+	return row
 }
 
 // known returns a count for JSON: null when the service does not tell it.
@@ -123,6 +135,13 @@ func (a *app) entityColumns() []column[backends.Entity] {
 			return ""
 		}}
 	}
+	active := number("ACTIVE", func(c backends.Counts) int64 { return c.Active })
+	active.colour = func(e backends.Entity) string {
+		if len(e.Sources) > 0 && e.Counts.Active > 0 { // they are dead letters
+			return red
+		}
+		return ""
+	}
 	dead := number("DEAD", func(c backends.Counts) int64 { return c.DeadLetter })
 	dead.colour = func(e backends.Entity) string {
 		if e.Counts.DeadLetter > 0 {
@@ -133,7 +152,7 @@ func (a *app) entityColumns() []column[backends.Entity] {
 	return []column[backends.Entity]{
 		{title: "NAME", cell: func(e backends.Entity) string { return e.ID.Name }},
 		{title: "KIND", cell: func(e backends.Entity) string { return string(e.Kind) }},
-		number("ACTIVE", func(c backends.Counts) int64 { return c.Active }),
+		active,
 		dead,
 		number("TRANSFER", func(c backends.Counts) int64 { return c.TransferDeadLetter }),
 		number("SCHEDULED", func(c backends.Counts) int64 { return c.Scheduled }),
@@ -141,6 +160,12 @@ func (a *app) entityColumns() []column[backends.Entity] {
 		some("DELAYED", func(c backends.Counts) int64 { return c.Delayed }),
 		some("IN FLIGHT", func(c backends.Counts) int64 { return c.InFlight }),
 		{title: "OLDEST", right: true, cell: func(e backends.Entity) string { return a.age(e.Oldest) }},
+		{title: "DEAD LETTERS IN", sparse: true, cell: func(e backends.Entity) string {
+			if e.DeadLetters.Sub != backends.Main {
+				return "" // a part of the entity
+			}
+			return e.DeadLetters.Name
+		}},
 		{title: "COUNTS", cell: func(e backends.Entity) string { return e.Counts.Source }},
 	}
 }

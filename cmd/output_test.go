@@ -27,7 +27,8 @@ orders  queue       0     2         0          0         0      1h  exact
 	}
 	if got, want := w.must("list", "ord", "-o", "jsonl"),
 		`{"name":"orders","kind":"queue","active":0,"deadLetter":2,"transferDeadLetter":0,"scheduled":0,"deferred":0,`+
-			`"delayed":0,"inFlight":0,"summed":false,"oldest":"2026-03-01T12:00:00Z","source":"exact","asOf":"2026-03-01T13:30:00Z"}`+"\n"; got != want {
+			`"delayed":0,"inFlight":0,"summed":false,"oldest":"2026-03-01T12:00:00Z","deadLetters":"orders/$DeadLetterQueue","sources":[],`+
+			`"source":"exact","asOf":"2026-03-01T13:30:00Z"}`+"\n"; got != want {
 		t.Errorf("jsonl:\n%s\nwant:\n%s", got, want)
 	}
 	var rows []entityRow
@@ -57,7 +58,7 @@ func TestKeys(t *testing.T) {
 		row  any
 		keys string
 	}{
-		{entityRow{}, "active asOf deadLetter deferred delayed inFlight kind name oldest scheduled source summed transferDeadLetter"},
+		{entityRow{}, "active asOf deadLetter deadLetters deferred delayed inFlight kind name oldest scheduled source sources summed transferDeadLetter"},
 		{groupRow{}, "count detail first id last reason sampleId sampleSeq"},
 		{jobRow{}, "command conn done entity failed id kind left lost matched selection skipped started state uncertain updated"},
 		{itemRow{}, "id seq state"},

@@ -63,6 +63,7 @@ func (a *app) deadLetterColumns() []column[*message.Message] {
 	return []column[*message.Message]{
 		seqColumn(), a.ageColumn(),
 		{title: "REASON", cell: (*message.Message).DeadLetterReason, colour: func(*message.Message) string { return yellow }},
+		{title: "FROM", sparse: true, cell: func(m *message.Message) string { return m.Broker.DeadLetterSource }},
 		idColumn(), sizeColumn(),
 		{title: "CAUSE", cell: cause},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"dlq/backends"
+	"dlq/backends/broker"
 	"dlq/backends/message"
 )
 
@@ -26,6 +27,7 @@ type sendOptions struct {
 	ttl         time.Duration
 	delay       time.Duration
 	contentType string
+	dedupID     string
 }
 
 func (o *sendOptions) addFlags(fs *pflag.FlagSet) {
@@ -33,7 +35,8 @@ func (o *sendOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.bodyFile, "body-file", "", "the body from a `FILE`; - is standard input")
 	fs.StringArrayVar(&o.set, "set", nil, "an application property `NAME[:TYPE]=VALUE`, such as n:int=5 (repeatable)")
 	fs.StringVar(&o.id, "id", "", "the message `ID` (default a new UUID)")
-	fs.StringVar(&o.session, "session", "", "the session `ID`")
+	fs.StringVar(&o.session, "session", "", "the session `ID`; on SQS the message group")
+	fs.StringVar(&o.dedupID, "deduplication-id", "", "the `ID` by which a FIFO queue of SQS knows a message again")
 	fs.DurationVar(&o.ttl, "ttl", 0, "the time to live, such as 30s (`DURATION`)")
 	fs.DurationVar(&o.delay, "delay", 0, "let it appear only after this `DURATION`")
 	fs.StringVar(&o.contentType, "content-type", "", "the content `TYPE`, such as application/json")
@@ -48,7 +51,7 @@ func newSendCommand(a *app) *cobra.Command {
 is written to standard output. On local: a queue that does not exist is made, with defaults.`,
 		effects: "one message more; on local: perhaps a new queue",
 		exits:   []exitCode{exitFailed, exitUsage},
-		example: "dlq send orders --body '{\"id\": 7}' --content-type application/json --set tenant=acme --set n:int=5\ndlq send orders --session s-1 --ttl 30s < body.bin",
+		example: "dlq send orders --body '{\"id\": 7}' --content-type application/json --set tenant=acme --set n:int=5\ndlq send orders --session s-1 --ttl 30s < body.bin\ndlq send orders.fifo --session tea --deduplication-id 17 --body '{}'",
 	}, exactly("ENTITY"), func(c *cobra.Command, args []string) error {
 		opts.hasBody, opts.hasSession = c.Flags().Changed("body"), c.Flags().Changed("session")
 		return runSend(c.Context(), a, opts, args[0])
@@ -114,6 +117,9 @@ func (o *sendOptions) message(ctx context.Context, a *app) (*message.Message, er
 	}
 	if o.hasSession {
 		m.SessionID = &o.session
+	}
+	if o.dedupID != "" {
+		m.System = append(m.System, message.Attribute{Name: broker.DeduplicationIDAttribute, Value: message.String(o.dedupID)})
 	}
 	if o.contentType != "" {
 		m.ContentType = &o.contentType
