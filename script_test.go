@@ -25,10 +25,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			env.Values[backgroundKey{}] = new(background)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
+			"exits":     exits,
+			"serve":     serve,
+			"interrupt": interrupt,
+			"sqs":       sqs,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
