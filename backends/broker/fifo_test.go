@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -159,6 +160,35 @@ func TestZeroVisibilityLeavesTheGroupOpen(t *testing.T) {
 	if want := []string{"g3-m1", "g1-m1", "g1-m2", "g2-m1", "g2-m2"}; !slices.Equal(got, want) {
 		t.Errorf("then received %v, want %v", got, want)
 	}
+}
+
+// Every group gets its turn, however many there are and whatever is in flight, and one that is
+// left open by a receive comes again after all others.
+// Source: sqs-wire.md 4.4.
+func TestManyGroupsTakeTurns(t *testing.T) {
+	const groups = 30
+	b := newFIFO(t, nil)
+	name := func(i int) string { return fmt.Sprintf("g%02d", i) }
+	var want []string
+	for i := range groups {
+		b.group(name(i), name(i)+"-1", name(i)+"-2")
+		want = append(want, name(i)+"-1", name(i)+"-2")
+	}
+	for range 2 {
+		var got []string
+		for range groups * 2 / 10 {
+			got = append(got, bodies(b.takeWith(b.queue, ReceiveOptions{Max: 10, Lock: new(time.Duration)}))...)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("received %v", got)
+		}
+	}
+	for ten := range slices.Chunk(want, 10) {
+		b.wantBodies(b.queue, ten...)
+	}
+	b.wantBodies(b.queue)
+	b.group(name(groups), "last")
+	b.wantBodies(b.queue, "last")
 }
 
 // Messages of a locked group that were not received themselves count as visible.

@@ -196,20 +196,21 @@ func (e *Engine) each(a Address, tokens []message.UUID, f func(*tx, *lock) error
 	return errs, finish(t)
 }
 
-// eachDelivery is each for deliveries; f gets no lock for one that is stale and allowed.
+// eachDelivery is each for deliveries; f gets no lock for one that is stale and allowed. One that
+// is named again has the outcome that it had the first time.
 func (e *Engine) eachDelivery(a Address, ds []Delivery, f func(*tx, *queue, *lock, uint64, *store.State) error, finish func(*tx) error) ([]error, error) {
 	t, q, err := e.on(a)
 	if err != nil {
 		return nil, err
 	}
 	errs := make([]error, len(ds))
-	done := make(map[Delivery]bool, len(ds))
+	named := make(map[Delivery]int, len(ds))
 	for i, d := range ds {
-		if done[d] {
-			errs[i] = fmt.Errorf("%w: it is named twice", ErrLockLost)
+		if first, again := named[d]; again {
+			errs[i] = errs[first] // the store does not show yet what this command did to it
 			continue
 		}
-		done[d] = true // the store does not show yet what this command did to it
+		named[d] = i
 		l, st, err := t.delivered(q, d)
 		if err == nil {
 			err = f(t, q, l, uint64(d.Seq), &st)

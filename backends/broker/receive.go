@@ -229,13 +229,15 @@ func (k *taker) free() error {
 		}
 		return k.from(&s.g.ready, k.below)
 	}
-	// Groups take turns. One that is locked by this very call gives several.
-	var open []*group
-	q.turns.Scan(func(_ uint64, g *group) bool {
-		open = append(open, g)
-		return len(open) < k.most()+len(q.locked)+1 || len(open) < 1000
-	})
-	for _, g := range open {
+	// Groups take turns: those that have one when it begins, since a group that stays open has
+	// another behind them. One that is locked by this very call gives several.
+	last, next := q.turn, uint64(0)
+	for {
+		var g *group
+		q.turns.Ascend(next, func(turn uint64, first *group) bool { g, next = first, turn+1; return false })
+		if g == nil || next > last+1 {
+			return nil
+		}
 		limit := k.below
 		if held, any := g.hidden.Min(); any {
 			limit = min(limit, held)
@@ -249,7 +251,6 @@ func (k *taker) free() error {
 			return err
 		}
 	}
-	return nil
 }
 
 // orderedSet is a set of sequence numbers.

@@ -182,6 +182,26 @@ func TestRedriveFIFO(t *testing.T) {
 	}
 }
 
+// A message gets a number of the dead-letter queue, where others may have come before.
+// Source: sqs-wire.md 4.2 [REC2].
+func TestRedriveNumbersAnew(t *testing.T) {
+	b, dlq := newRedriveFIFO(t, 1)
+	b.group("g", "a", "b", "c")
+	b.take(b.queue, 3)
+	source := b.queue
+	b.queue = dlq
+	b.group("other", "first", "second", "third", "fourth")
+	b.pass(time.Minute)
+	b.wantBodies(source)
+	var seqs []int64
+	for _, m := range b.wantBodies(dlq, "first", "second", "third", "fourth", "a", "b", "c") {
+		seqs = append(seqs, m.Broker.SequenceNumber)
+	}
+	if !slices.Equal(seqs, []int64{1, 2, 3, 4, 5, 6, 7}) {
+		t.Errorf("the numbers are %v", seqs)
+	}
+}
+
 // Messages of one group stay in their order in the dead-letter queue, which locks the group as
 // every FIFO queue does.
 // Source: sqs-wire.md 4.4.

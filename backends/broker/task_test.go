@@ -257,6 +257,33 @@ func TestTaskWaitsForWhatIsInFlight(t *testing.T) {
 	b.wantContents(Address{Name: "jobs"}, "c/0", "b/0", "a/0")
 }
 
+// A purge of the source ends a task, and one of the destination does not.
+func TestTaskAndPurge(t *testing.T) {
+	for _, queue := range []string{"jobs-dlq", "jobs"} {
+		b := newTask(t, "a", "b", "c")
+		b.startTask(MoveTask{Source: "jobs-dlq", Rate: 1})
+		b.wantTask("jobs-dlq", TaskRunning, 1, "")
+		if _, err := b.e.Purge(t.Context(), Address{Name: queue}, PurgeOptions{InFlight: true, ForgetDuplicates: true}); err != nil {
+			t.Fatal(err)
+		}
+		b.pass(time.Minute)
+		b.wantTask("jobs-dlq", TaskCompleted, map[string]int64{"jobs-dlq": 1, "jobs": 3}[queue], "")
+	}
+}
+
+// What a task moves is visible at once where it arrives, whatever the delay of the queue, and
+// wakes who waits there.
+// Source: sqs-wire.md 4.2 [INF]: the delay of a queue is not applied to moved messages.
+func TestTaskWakes(t *testing.T) {
+	b := newTask(t, "a")
+	b.change("jobs", func(p *Properties) { p.Delay = time.Minute })
+	_, woken := b.waiting(at("jobs"), message.UUID{})
+	b.startTask(MoveTask{Source: "jobs-dlq"})
+	b.wantTask("jobs-dlq", TaskCompleted, 1, "")
+	b.wantWoken(woken, 1, "a move task")
+	b.wantBodies(at("jobs"), "a")
+}
+
 // A deleted message is not waited for.
 func TestTaskAndDeletes(t *testing.T) {
 	b := newTask(t, "a", "b")

@@ -239,6 +239,29 @@ func TestReceiptOfWhatIsGone(t *testing.T) {
 	}
 }
 
+// A receipt that is given twice in one call has one outcome.
+// Source: sqs-wire.md 2.10: what is deleted already is a success.
+func TestReceiptTwiceInOneCall(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newSQS(t, nil)
+		b.send("a", "b")
+		msgs := b.take(b.queue, 2)
+		if late {
+			b.pass(time.Minute)
+		}
+		hidden, deleted := receipt(msgs[0]), receipt(msgs[1])
+		b.ok(b.e.Extend(b.queue, time.Hour, hidden, hidden))
+		b.ok(b.e.SettleDelivery(b.queue, Outcome{Action: Complete}, deleted, deleted))
+		b.pass(time.Hour - time.Millisecond)
+		b.wantBodies(b.queue)
+		b.pass(time.Millisecond)
+		b.wantBodies(b.queue, "a")
+		forged := Delivery{Seq: hidden.Seq, Token: deleted.Token}
+		errs, err := b.e.SettleDelivery(b.queue, Outcome{Action: Complete}, forged, forged)
+		b.wantRefused(ErrLockLost, errs, err)
+	}
+}
+
 // Only what came with a receive settles: a message that nobody has received has no receipt.
 func TestForgedReceipt(t *testing.T) {
 	b := newSQS(t, nil)
