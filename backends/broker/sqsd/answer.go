@@ -81,12 +81,32 @@ func (c *call) failure(h http.Header, id string, e *apiError) []byte {
 		})
 		return out.buf
 	}
-	h.Set("Content-Type", contentXML)
 	text := e.text
 	if e.query != "" {
 		text = e.query
 	}
+	if c.asJSON {
+		h.Set("Content-Type", "application/json")
+		return errorJSON(e.code, side, text, id)
+	}
+	h.Set("Content-Type", contentXML)
 	return c.s.flavor.errorXML(e.code, side, text, id)
+}
+
+// errorJSON is an error of the Query protocol for a client that asks for JSON.
+func errorJSON(code, side, text, id string) []byte {
+	var e encoder
+	e.object(func() {
+		e.key("Error")
+		e.object(func() {
+			e.str("Type", side)
+			e.str("Code", code)
+			e.str("Message", text)
+		})
+		e.comma = true
+		e.str("RequestId", id)
+	})
+	return e.buf
 }
 
 // errorXML is an error of the Query protocol.

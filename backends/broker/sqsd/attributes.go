@@ -46,7 +46,7 @@ type setting struct {
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
 var queueAttributes = []attribute{
 	{name: "QueueArn", get: func(c *call) string { return c.s.arn(c.queue) }},
-	{name: "ApproximateNumberOfMessages", get: func(c *call) string { return itoa(c.info.Active - c.info.InFlight - c.info.Delayed) }},
+	{name: "ApproximateNumberOfMessages", get: func(c *call) string { return itoa(c.info.Active - c.info.InFlight) }},
 	{name: "ApproximateNumberOfMessagesNotVisible", get: func(c *call) string { return itoa(c.info.InFlight) }},
 	{name: "ApproximateNumberOfMessagesDelayed", get: func(c *call) string { return itoa(c.info.Delayed + c.info.Scheduled) }},
 	{name: "CreatedTimestamp", get: func(c *call) string { return itoa(c.info.Created.Unix()) }},

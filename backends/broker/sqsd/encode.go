@@ -14,6 +14,9 @@ type encoder struct {
 	buf   []byte
 	xml   bool
 	comma bool // JSON: a member precedes in this object
+	// listed writes names with their values as lists of objects, as the Query protocol has them
+	// for who asks for its answers in JSON.
+	listed bool
 }
 
 // pair is a name and a value, such as an attribute of a queue or a tag.
@@ -124,6 +127,13 @@ func (e *encoder) pairs(name, xmlName, key, value string, list []pair) {
 		}
 		return
 	}
+	if e.listed {
+		e.list(name, "", len(list), func(i int) {
+			e.str(key, list[i].name)
+			e.str(value, list[i].value)
+		})
+		return
+	}
 	e.key(name)
 	e.object(func() {
 		for _, p := range list {
@@ -147,6 +157,15 @@ func (e *encoder) attributes(list []sqsmsg.Attribute) {
 			e.close("Value")
 			e.close("MessageAttribute")
 		}
+		return
+	}
+	if e.listed {
+		e.list("MessageAttributes", "", len(list), func(i int) {
+			e.str("Name", list[i].Name)
+			e.key("Value")
+			e.object(func() { e.attributeValue(list[i]) })
+			e.comma = true
+		})
 		return
 	}
 	e.key("MessageAttributes")

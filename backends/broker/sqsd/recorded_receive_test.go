@@ -303,7 +303,8 @@ var recordedSettle = []statement{
 	{"2.11", secondHand, inBoth, "a visibility timeout is required", func(x *exam) {
 		q := x.queue("orders")
 		x.send(q, "a")
-		x.refused(x.with("VisibilityTimeout", nil).tryHide(q, x.one(q), 0), missingParameter("VisibilityTimeout"))
+		m := x.one(q)
+		x.refused(x.with("VisibilityTimeout", nil).tryHide(q, m, 0), missingParameter("VisibilityTimeout"))
 	}},
 	{"2.11", recorded, inBoth, "the visibility of a deleted message", func(x *exam) {
 		q := x.queue("orders")

@@ -228,7 +228,7 @@ func (c *call) identify(body []byte) (f *form, err error) {
 	}
 	c.name = *name
 	c.asJSON = strings.Contains(c.r.Header.Get("Accept"), "application/json")
-	c.out.xml = !c.asJSON
+	c.out.xml, c.out.listed = !c.asJSON, c.asJSON
 	return f, c.choose(true)
 }
 
