@@ -15,6 +15,13 @@ import (
 	"dlq/backends/broker/sas"
 )
 
+// Where clients of the emulators that people come from look for them.
+const (
+	usualServiceBus = "127.0.0.1:5672"
+	usualAdmin      = "127.0.0.1:5300"
+	usualSQS        = "127.0.0.1:9324"
+)
+
 type serveOptions struct {
 	data, config      string
 	memory            bool
@@ -37,9 +44,9 @@ func (o *serveOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.data, "data", "", "keep the data in this `DIRECTORY` (default that of --conn, else the user's data directory)")
 	fs.BoolVar(&o.memory, "memory", false, "keep the data in memory; it is gone at the end")
 	fs.StringVar(&o.config, "config", "", "make the entities of this `FILE`, in the format of the official emulator's Config.json")
-	fs.StringVar(&o.serviceBus, "servicebus", "127.0.0.1:5672", "`ADDR` for AMQP, WebSocket, HTTP and, with --tls, TLS; port 0 takes a free one")
-	fs.StringVar(&o.admin, "admin", "127.0.0.1:5300", "`ADDR` for the management API and /health; none for no second port")
-	fs.StringVar(&o.sqs, "sqs", "127.0.0.1:9324", "`ADDR` for Amazon SQS over HTTP and, with --tls, TLS; none for no such port")
+	fs.StringVar(&o.serviceBus, "servicebus", usualServiceBus, "`ADDR` for AMQP, WebSocket, HTTP and, with --tls, TLS; port 0 takes a free one")
+	fs.StringVar(&o.admin, "admin", usualAdmin, "`ADDR` for the management API and /health; none for no second port")
+	fs.StringVar(&o.sqs, "sqs", usualSQS, "`ADDR` for Amazon SQS over HTTP and, with --tls, TLS; none for no such port")
 	fs.StringVar(&o.flavor, "flavor", "aws", "which service answers there: `aws|ymq`, Amazon SQS or Yandex Message Queue")
 	fs.BoolVar(&o.tls, "tls", false, "answer TLS too, with a certificate of a local authority that is made once")
 	fs.StringArrayVar(&o.hosts, "host", nil, "`NAME` by which clients reach the server (repeatable; default localhost, or the host of ADDR)")
@@ -200,13 +207,15 @@ func readConfig(file string, tier namespace.Tier) (*namespace.Config, error) {
 // resolveAddresses checks where the server is to listen.
 func (o *serveOptions) resolveAddresses(s *serving) error {
 	s.loopback, s.hosts = true, o.hosts
-	for _, flag := range []struct{ name, addr string }{{"servicebus", o.serviceBus}, {"admin", portAddr(o.admin)}, {"sqs", portAddr(o.sqs)}} {
+	for _, flag := range []struct{ name, addr, usual string }{
+		{"servicebus", o.serviceBus, usualServiceBus}, {"admin", portAddr(o.admin), usualAdmin}, {"sqs", portAddr(o.sqs), usualSQS},
+	} {
 		if flag.addr == "" {
 			continue
 		}
 		host, _, err := net.SplitHostPort(flag.addr)
 		if err != nil {
-			return usagef("--%s: %w; write HOST:PORT, such as 127.0.0.1:5672", flag.name, err)
+			return usagef("--%s: %w; write HOST:PORT, such as %s", flag.name, err, flag.usual)
 		}
 		if !isLoopback(host) {
 			s.loopback = false

@@ -23,11 +23,11 @@ import (
 
 // served is a dlq serve that runs in this process.
 type served struct {
-	connection string        // what it printed as SERVICEBUS_CONNECTION_STRING
-	stop       func()        // as an interrupt does
-	ended      chan struct{} // closed when it has ended
-	code       exitCode
-	said       bytes.Buffer // on standard error; to be read when it has ended
+	printed map[string]string // by name, before it was ready
+	stop    func()            // as an interrupt does
+	ended   chan struct{}     // closed when it has ended
+	code    exitCode
+	said    bytes.Buffer // on standard error; to be read when it has ended
 }
 
 // startServe runs dlq serve until it is stopped, and waits until it is ready.
@@ -35,7 +35,7 @@ func startServe(t *testing.T, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, printed := io.Pipe()
-	s := &served{stop: cancel, ended: make(chan struct{})}
+	s := &served{printed: map[string]string{}, stop: cancel, ended: make(chan struct{})}
 	a := &app{
 		args:   append([]string{"serve", "--servicebus", "127.0.0.1:0", "--admin", "none", "--sqs", "127.0.0.1:0"}, args...),
 		getenv: func(string) string { return "" },
@@ -55,11 +55,10 @@ func startServe(t *testing.T, args ...string) *served {
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "dlq: ready" {
-		if value, ok := strings.CutPrefix(lines.Text(), "SERVICEBUS_CONNECTION_STRING="); ok {
-			s.connection = value
-		}
+		name, value, _ := strings.Cut(lines.Text(), "=")
+		s.printed[name] = value
 	}
-	if s.connection == "" {
+	if lines.Text() != "dlq: ready" {
 		<-s.ended
 		t.Fatalf("it did not become ready: exit code %d\n%s", s.code, &s.said)
 	}
@@ -93,7 +92,9 @@ func TestServeStopsUnderLoad(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for n := range senders {
-		wg.Go(func() { sendUntilFailure(ctx, t, server.connection, fmt.Sprint(n), acknowledge) })
+		wg.Go(func() {
+			sendUntilFailure(ctx, t, server.printed["SERVICEBUS_CONNECTION_STRING"], fmt.Sprint(n), acknowledge)
+		})
 	}
 	select {
 	case <-loaded:
