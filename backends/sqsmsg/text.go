@@ -2,6 +2,7 @@ package sqsmsg
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -9,36 +10,45 @@ import (
 // U+0009, U+000A, U+000D, U+0020 to U+D7FF, U+E000 to U+FFFD and U+10000 to U+10FFFF. The empty
 // text is valid.
 func ValidText(s []byte) bool {
-	for len(s) > 0 {
+	for {
 		s = skipPlain(s)
-		for n := 0; n < 8 && len(s) > 0; n++ { // a byte that is not plain is seldom alone
-			size := charSize(s)
-			if size == 0 {
-				return false
-			}
-			s = s[size:]
+		// What is not plain is seldom alone in a script of its own.
+		for len(s) >= 2 && s[0] >= 0xc2 && s[0] <= 0xdf && s[1]&0xc0 == 0x80 {
+			s = s[2:]
 		}
+		if len(s) == 0 {
+			return true
+		}
+		size := charSize(s)
+		if size == 0 {
+			return false
+		}
+		s = s[size:]
 	}
-	return true
 }
 
-// skipPlain skips printable ASCII, and DEL, eight bytes at a time: nearly all of nearly every body.
+// skipPlain skips U+0020 to U+007F, which is nearly all of nearly every body: 32 bytes at a time,
+// then eight, then up to the first other byte. Less than eight bytes are left alone.
 func skipPlain(s []byte) []byte {
 	for len(s) >= 32 {
-		if odd(s)|odd(s[8:])|odd(s[16:])|odd(s[24:]) != 0 {
+		p := (*[32]byte)(s)
+		if odd(p[:8])|odd(p[8:16])|odd(p[16:24])|odd(p[24:]) != 0 {
 			break
 		}
 		s = s[32:]
 	}
-	for len(s) >= 8 && odd(s) == 0 {
+	for len(s) >= 8 {
+		if m := odd(s); m != 0 {
+			return s[bits.TrailingZeros64(m)/8:]
+		}
 		s = s[8:]
 	}
 	return s
 }
 
-// odd is not zero if one of the first eight bytes of s is below U+0020 or beyond ASCII. To subtract
-// sets the top bit of the lowest byte that is too small; what it borrows from the bytes above
-// matters no more.
+// odd has the top bit of the first of eight bytes that is below U+0020 or beyond ASCII, and is
+// zero if there is none. To subtract sets that bit of a byte that is too small; what is borrowed
+// for it spoils the bytes behind it alone.
 func odd(s []byte) uint64 {
 	const spaces, tops = 0x2020202020202020, 0x8080808080808080
 	w := binary.LittleEndian.Uint64(s)
