@@ -22,6 +22,7 @@ const (
 	extraScope      = "sqs.DeduplicationScope"
 	extraThroughput = "sqs.FifoThroughputLimit"
 	extraTag        = "sqs.tag."
+	extraResource   = "sqs.ymq.resource"
 )
 
 // attribute is an attribute of queues.

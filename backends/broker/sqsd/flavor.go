@@ -3,7 +3,6 @@ package sqsd
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"dlq/backends/broker"
 	"dlq/backends/sqsmsg"
@@ -22,7 +21,7 @@ const (
 type flavor struct {
 	region, account string // of those who say none
 	arnPrefix       string
-	path            func(q queueID, created time.Time) string // of a queue's URL
+	path            func(q queueID, info broker.Info) string // of a queue's URL
 	errorXML        func(code, side, text, id string) []byte
 
 	checkAttributes func([]sqsmsg.Attribute) error // of a message: an [sqsmsg.InvalidError]
@@ -54,7 +53,7 @@ func (f Flavor) spec() *flavor {
 
 var amazon = flavor{
 	region: "us-east-1", account: "000000000000", arnPrefix: "arn:aws:sqs",
-	path:     func(q queueID, _ time.Time) string { return q.account + "/" + q.name },
+	path:     func(q queueID, _ broker.Info) string { return q.account + "/" + q.name },
 	errorXML: errorXML, maxMessage: 1 << 20, maxFIFOHeld: 120_000, senderFault: true, pages: true, checkAttributes: sqsmsg.CheckAttributes,
 }
 
@@ -62,8 +61,8 @@ var amazon = flavor{
 // Source: https://yandex.cloud/docs/message-queue/api-ref
 var yandex = flavor{
 	region: "ru-central1", account: "b1g00000000000000000", arnPrefix: "yrn:yc:ymq",
-	path: func(q queueID, created time.Time) string {
-		return q.account + "/" + resourceID(q, created) + "/" + q.name
+	path: func(q queueID, info broker.Info) string {
+		return q.account + "/" + resourceID(q, info) + "/" + q.name
 	},
 	errorXML: errorXMLOfYMQ, maxMessage: 256 << 10, maxFIFOHeld: 20_000,
 	missing: []string{"StartMessageMoveTask", "ListMessageMoveTasks", "CancelMessageMoveTask", "AddPermission", "RemovePermission"},

@@ -222,10 +222,18 @@ func (e *entry) readAttributes(r *jsonReader, to *[]sqsmsg.Attribute) error {
 func (e *entry) addAttribute(raw rawAttribute, to *[]sqsmsg.Attribute) {
 	a := sqsmsg.Attribute{Name: raw.name, Type: raw.dataType}
 	var problem *apiError
+	field, other := "String", raw.binary
+	if a.Binary() {
+		field, other = "Binary", raw.text
+	}
 	switch {
 	case raw.lists:
 		problem = unsupported("Message attribute list values in SendMessage operation are not supported.")
-	case strings.HasPrefix(raw.dataType, "Binary"):
+	case raw.text != nil && raw.binary != nil:
+		problem = invalidParameter("Message (user) attribute '%s' must have a single value.", raw.name)
+	case other != nil && (a.Binary() || strings.HasPrefix(a.Type, "String") || strings.HasPrefix(a.Type, "Number")):
+		problem = invalidParameter("Message (user) attribute '%s' with type '%s' must use field '%s'.", raw.name, raw.dataType, field)
+	case a.Binary():
 		value, err := base64.StdEncoding.DecodeString(str(raw.binary))
 		if err != nil {
 			problem = malformed("The value of the message attribute '%s' is not in base64.", raw.name)

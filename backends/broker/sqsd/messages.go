@@ -16,25 +16,30 @@ const messagesPath = "/_aws/sqs/messages"
 // maxShown bounds an answer.
 const maxShown = 10_000
 
-// showMessages answers as ReceiveMessage does, and changes nothing. The queue is that of the
-// parameter QueueUrl, or of the path behind: REGION/ACCOUNT/NAME.
+// The attributes that only such an answer has.
+const (
+	isVisible = "IsVisible"
+	isDelayed = "IsDelayed"
+)
+
+// showsMessages reports whether a request is for that page.
+func showsMessages(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.URL.Path, messagesPath)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// showMessages answers as ReceiveMessage does, and changes nothing. It is asked by a GET, or by an SDK
+// that has the page for its endpoint and calls ReceiveMessage. The queue is that of QueueUrl, or of
+// the path behind: REGION/ACCOUNT/NAME.
 func (c *call) showMessages() error {
-	if _, err := c.authenticate(nil); err != nil {
+	body, err := c.read()
+	if err != nil {
 		return err
 	}
-	c.name, c.action = "ReceiveMessage", &action{right: Listen}
-	q := c.r.URL.Query()
-	c.asJSON = strings.Contains(c.r.Header.Get("Accept"), "json")
-	c.out.xml = !c.asJSON
-	ref := q.Get("QueueUrl")
-	if rest := strings.Trim(strings.TrimPrefix(c.r.URL.Path, messagesPath), "/"); rest != "" {
-		ref = "queue/" + rest
+	if _, err := c.authenticate(body); err != nil {
+		return err
 	}
-	id, ok := c.location(ref)
-	if !ok {
-		return missingParameter("QueueUrl")
-	}
-	if err := c.find(id); err != nil {
+	if err := c.shown(body); err != nil {
 		return err
 	}
 	if err := c.permit(); err != nil {
@@ -44,12 +49,16 @@ func (c *call) showMessages() error {
 	if err != nil {
 		return err
 	}
+	q := c.r.URL.Query()
 	hidden, delayed := q.Get("ShowInvisible") == "true", q.Get("ShowDelayed") == "true"
 	msgs := make([]*message.Message, 0, len(page))
 	for _, m := range page {
-		if m.Broker.State == message.Scheduled && !delayed || !m.Broker.LockedUntil.IsZero() && !hidden {
+		waits, held := m.Broker.State == message.Scheduled, !m.Broker.LockedUntil.IsZero()
+		if waits && !delayed || held && !hidden {
 			continue
 		}
+		m.System = append(m.System,
+			message.Attribute{Name: isVisible, Value: truth(!held && !waits)}, message.Attribute{Name: isDelayed, Value: truth(waits)})
 		msgs = append(msgs, m)
 	}
 	c.in.systemNames, c.in.messageNames = []string{"All"}, []string{"All"}
@@ -57,7 +66,42 @@ func (c *call) showMessages() error {
 	return nil
 }
 
-// showsMessages reports whether a request is for that page.
-func showsMessages(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, messagesPath)
+func truth(v bool) message.String {
+	if v {
+		return "true"
+	}
+	return "false"
+}
+
+// shown finds the queue and says how the answer is to be written.
+func (c *call) shown(body []byte) error {
+	if c.r.Method == http.MethodPost {
+		f, err := c.identify(body)
+		if err != nil {
+			return err
+		}
+		if c.name != "ReceiveMessage" {
+			return plain(http.StatusBadRequest, "InvalidRequest", "This endpoint only accepts ReceiveMessage calls")
+		}
+		if err := c.parse(f, body); err != nil {
+			return err
+		}
+	} else {
+		c.name, c.action = "ReceiveMessage", actions["ReceiveMessage"]
+		c.in = input{}
+		c.asJSON = strings.Contains(c.r.Header.Get("Accept"), "json")
+		c.out.xml, c.out.listed = !c.asJSON, c.asJSON
+		if ref := c.r.URL.Query().Get("QueueUrl"); ref != "" {
+			c.in.queueURL = &ref
+		}
+	}
+	ref := str(c.in.queueURL)
+	if rest := strings.Trim(strings.TrimPrefix(c.r.URL.Path, messagesPath), "/"); rest != "" {
+		ref = "queue/" + rest
+	}
+	q, ok := c.location(ref)
+	if !ok {
+		return noQueue()
+	}
+	return c.find(q)
 }

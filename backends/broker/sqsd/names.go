@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"dlq/backends/broker"
+	"dlq/backends/message"
 )
 
 // queueID is what names a queue: the same name may be there in every account and region.
@@ -50,19 +50,28 @@ func parseARN(arn string) (queueID, bool) {
 
 // url is the URL of a queue for the client of a request, which reached this server by the host it
 // names.
-func (c *call) url(q queueID, created time.Time) string {
+func (c *call) url(q queueID, info broker.Info) string {
 	scheme := "http://"
 	if c.r.TLS != nil {
 		scheme = "https://"
 	}
-	return scheme + c.r.Host + "/" + c.s.flavor.path(q, created)
+	return scheme + c.r.Host + "/" + c.s.flavor.path(q, info)
 }
 
 const resourcePrefix = "dj6"
 
-// resourceID is the part of a queue's URL on YMQ that is another one when the queue is made again.
-func resourceID(q queueID, created time.Time) string {
-	sum := sha256.Sum256([]byte(q.region + "/" + q.account + "/" + q.name + "/" + created.UTC().Format(time.RFC3339Nano)))
+// newResource is the part of a queue's URL on YMQ that is another one when the queue is made again.
+func newResource() string {
+	id := message.RandomUUID()
+	return resourcePrefix + strings.ToLower(base32.HexEncoding.EncodeToString(id[:])[:17])
+}
+
+// resourceID is that part. A queue that was made by another way than YMQ's has one of its name.
+func resourceID(q queueID, info broker.Info) string {
+	if id := info.Extra[extraResource]; id != "" {
+		return id
+	}
+	sum := sha256.Sum256([]byte(q.region + "/" + q.account + "/" + q.name))
 	return resourcePrefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:])[:17])
 }
 
@@ -141,7 +150,7 @@ func (c *call) made(ref string) bool {
 	if c.s.Flavor != YMQ || n < 3 || !strings.HasPrefix(segments[n-2], resourcePrefix) {
 		return true
 	}
-	return segments[n-2] == resourceID(c.queue, c.info.Created)
+	return segments[n-2] == resourceID(c.queue, c.info)
 }
 
 // lookUp returns a queue of SQS. Names compare with case, as those of the engine's other entities

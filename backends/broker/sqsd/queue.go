@@ -34,6 +34,9 @@ func (c *call) createQueue() error {
 		return err
 	}
 	p.Extra = map[string]string{}
+	if c.s.Flavor == YMQ {
+		p.Extra[extraResource] = newResource()
+	}
 	x := setting{c: c, p: &p, fifo: fifo, creating: true}
 	if err := x.setAll(c.in.attributes); err != nil {
 		return err
@@ -53,7 +56,7 @@ func (c *call) createQueue() error {
 	if err != nil {
 		return err
 	}
-	c.out.str("QueueUrl", c.url(c.queue, c.info.Created))
+	c.out.str("QueueUrl", c.url(c.queue, c.info))
 	return nil
 }
 
@@ -140,7 +143,7 @@ func (c *call) getQueueURL() error {
 	if err := c.find(q); err != nil {
 		return err
 	}
-	c.out.str("QueueUrl", c.url(c.queue, c.info.Created))
+	c.out.str("QueueUrl", c.url(c.queue, c.info))
 	return nil
 }
 
@@ -194,7 +197,7 @@ func (c *call) list(member string, want func(broker.Info) bool) error {
 			}
 			break
 		}
-		urls, last = append(urls, c.url(id, info.Created)), id.name
+		urls, last = append(urls, c.url(id, info)), id.name
 	}
 	c.out.texts(member, "QueueUrl", urls)
 	return nil

@@ -139,9 +139,14 @@ func (c *call) received(msgs []*message.Message) {
 			if !matches(p.Name) {
 				continue
 			}
-			if a, ok := sqsmsg.ToAttribute(p); ok {
-				attrs = append(attrs, a)
+			a, ok := sqsmsg.ToAttribute(p)
+			if !ok {
+				continue
 			}
+			if !a.Binary() && !sqsmsg.ValidText(a.Value) { // it came by another protocol
+				a.Type = "Binary"
+			}
+			attrs = append(attrs, a)
 		}
 		c.out.opt("MD5OfMessageAttributes", sqsmsg.AttributesMD5(attrs))
 		c.out.attributes(attrs)
@@ -195,6 +200,8 @@ func (c *call) system(m *message.Message, wanted func(string) bool) []pair {
 		add("SequenceNumber", sequenceNumber(m.Broker.SequenceNumber))
 	}
 	add(traceHeader, systemValue(m, traceHeader, ""))
+	add(isVisible, systemValue(m, isVisible, ""))
+	add(isDelayed, systemValue(m, isDelayed, ""))
 	if source := m.Broker.DeadLetterSource; source != "" {
 		add("DeadLetterQueueSourceArn", c.s.arn(c.s.idOf(source)))
 	}
