@@ -1,7 +1,8 @@
-"""The little that the checks share: entities of their own, a deadline each, and a plain report."""
+"""The little that the checks of all SDKs for Python share: entities of their own, a deadline each, and a plain report."""
 
 import itertools
 import os
+import sys
 import threading
 import time
 import traceback
@@ -62,6 +63,11 @@ def eventually(fn, seconds=15):
             time.sleep(0.2)
 
 
+def _scenario():
+    """Returns the directory of the program whose checks these are."""
+    return os.path.dirname(os.path.abspath(sys.argv[0]))
+
+
 def _limited(fn):
     outcome = []
 
@@ -94,8 +100,8 @@ def run(language, only=None):
             _limited(fn)
             ok, line = True, f"ok    {language} {name} ({time.monotonic() - start:.1f} s)"
         except Exception as err:
-            at = [f for f in traceback.extract_tb(err.__traceback__) if f.filename.endswith("scenario.py")]
-            where = f" (line {at[-1].lineno})" if at else ""
+            at = [f for f in traceback.extract_tb(err.__traceback__) if os.path.dirname(f.filename) == _scenario()]
+            where = f" ({os.path.basename(at[-1].filename)}:{at[-1].lineno})" if at else ""
             ok, line = False, f"FAIL  {language} {name}: {type(err).__name__}: {err}{where}"
             if os.environ.get("DLQ_INTEROP_TRACE"):
                 line += "\n" + "".join(traceback.format_exception(err))
