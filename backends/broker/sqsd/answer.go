@@ -30,7 +30,7 @@ func (c *call) wrapped(id string) []byte {
 	e := encoder{xml: true, buf: make([]byte, 0, len(c.out.buf)+256)}
 	e.buf = append(e.buf, `<?xml version="1.0"?><`...)
 	e.buf = append(e.buf, c.name...)
-	e.buf = append(e.buf, `Response xmlns="`+namespace+`">`...)
+	e.buf = append(e.buf, "Response"+c.s.flavor.xmlRoot+">"...)
 	switch {
 	case c.action.silent:
 	case len(c.out.buf) == 0:

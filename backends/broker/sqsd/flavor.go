@@ -22,6 +22,7 @@ type flavor struct {
 	region, account string // of those who say none
 	arnPrefix       string
 	path            func(q queueID, info broker.Info) string // of a queue's URL
+	xmlRoot         string                                   // attributes of the root of an answer in XML
 	errorXML        func(code, side, text, id string) []byte
 
 	checkAttributes func([]sqsmsg.Attribute) error // of a message: an [sqsmsg.InvalidError]
@@ -38,6 +39,7 @@ type flavor struct {
 	idsMissing     bool // a missing deduplication id is a missing parameter, and so is a missing group
 	notInFlight    bool // only what is in flight can be changed in its visibility
 	badTextIsValue bool // characters that are not allowed are an invalid parameter value
+	fullSaid       bool // a FIFO queue with too much in flight says so, as a standard queue does
 	senderFault    bool // failed entries of a batch say whose fault it is
 	pages          bool // lists of queues have pages
 
@@ -53,8 +55,8 @@ func (f Flavor) spec() *flavor {
 
 var amazon = flavor{
 	region: "us-east-1", account: "000000000000", arnPrefix: "arn:aws:sqs",
-	path:     func(q queueID, _ broker.Info) string { return q.account + "/" + q.name },
-	errorXML: errorXML, maxMessage: 1 << 20, maxFIFOHeld: 120_000, senderFault: true, pages: true, checkAttributes: sqsmsg.CheckAttributes,
+	path:    func(q queueID, _ broker.Info) string { return q.account + "/" + q.name },
+	xmlRoot: ` xmlns="` + namespace + `"`, errorXML: errorXML, maxMessage: 1 << 20, maxFIFOHeld: 120_000, senderFault: true, pages: true, checkAttributes: sqsmsg.CheckAttributes,
 }
 
 // yandex is as the documentation of YMQ and its own open server say.
@@ -77,7 +79,7 @@ var yandex = flavor{
 		"MessageDeduplicationId", "MessageGroupId", "SequenceNumber",
 	},
 	movedIsNew: true, groupHeadOnly: true, tooLargeAtOnce: true, idsMissing: true, notInFlight: true,
-	badTextIsValue: true, checkAttributes: sqsmsg.CheckAttributesYMQ,
+	badTextIsValue: true, fullSaid: true, checkAttributes: sqsmsg.CheckAttributesYMQ,
 	translate: map[string]apiError{
 		"RequestThrottled":               {status: http.StatusForbidden, shape: "ThrottlingException", coral: true, code: "ThrottlingException"},
 		"ReceiptHandleIsInvalid":         {status: http.StatusBadRequest},

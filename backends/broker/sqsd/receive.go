@@ -105,7 +105,7 @@ func (c *call) receive(o broker.ReceiveOptions) ([]*message.Message, error) {
 	}
 	a := broker.Address{Name: c.entity}
 	msgs, err := c.s.Engine.Receive(a, o)
-	if errors.Is(err, broker.ErrInFlight) && c.info.Groups {
+	if errors.Is(err, broker.ErrInFlight) && c.info.Groups && !c.s.flavor.fullSaid {
 		return nil, nil // a FIFO queue says nothing, it gives nothing
 	}
 	if err == nil && len(msgs) > 0 && c.r.Context().Err() != nil {

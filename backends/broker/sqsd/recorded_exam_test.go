@@ -38,6 +38,8 @@ type exam struct {
 	protocol string
 	base     string // of the server's URLs
 	arns     string // what ARNs begin with
+	ymq      bool   // the server imitates Yandex Message Queue
+	engine   *broker.Engine
 	wire     *recorder
 	extras   extras // of the next call
 
@@ -68,11 +70,15 @@ func openExam(t *testing.T, protocol string, o sqsd.Options) *exam {
 		listener.Close()
 		_ = o.Engine.Close()
 	})
-	x.base = listener.URL
+	x.base, x.engine = listener.URL, o.Engine
 	x.wire = &recorder{next: listener.Client().Transport}
-	x.api = newSDK(x.base, x.wire)
+	x.api = newSDK(x.base, "us-east-1", x.wire)
+	if x.ymq = o.Flavor == sqsd.YMQ; x.ymq {
+		x.arns = "yrn:yc:ymq:ru-central1:" + ymqFolder + ":"
+		x.api = newSDK(x.base, "ru-central1", x.wire)
+	}
 	if protocol == "query" {
-		x.api = &queryClient{http: &http.Client{Transport: x.wire}, base: x.base}
+		x.api = &queryClient{http: &http.Client{Transport: x.wire}, base: x.base, namespace: x.namespace()}
 	}
 	return x
 }
@@ -87,6 +93,14 @@ func (x *exam) wait(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.now = x.now.Add(d)
+}
+
+// namespace is that of XML answers; YMQ has none.
+func (x *exam) namespace() string {
+	if x.ymq {
+		return ""
+	}
+	return queryNamespace
 }
 
 // query reports whether the case runs in the Query protocol.
@@ -220,11 +234,15 @@ func (x *exam) refusedXML(e exchange, want refusal) {
 	x.equal("Content-Type", e.header.Get("Content-Type"), "text/xml")
 	root, err := parseXML(e.body)
 	x.ok(err)
-	x.equal("root", root.XMLName, xml.Name{Space: queryNamespace, Local: "ErrorResponse"})
+	x.equal("root", root.XMLName, xml.Name{Space: x.namespace(), Local: "ErrorResponse"})
 	x.equal("elements", root.names(), []string{"Error", "RequestId"})
-	x.equal("elements of the error", root.kid("Error").names(), []string{"Type", "Code", "Message", "Detail"})
-	x.equal("Type", root.kid("Error").kid("Type").Text, side(want.status))
-	x.equal("Detail", root.kid("Error").kid("Detail").Text, "")
+	if x.ymq {
+		x.equal("elements of the error", root.kid("Error").names(), []string{"Message", "Code"})
+	} else {
+		x.equal("elements of the error", root.kid("Error").names(), []string{"Type", "Code", "Message", "Detail"})
+		x.equal("Type", root.kid("Error").kid("Type").Text, side(want.status))
+		x.equal("Detail", root.kid("Error").kid("Detail").Text, "")
+	}
 	if text != "" {
 		x.equal("Message", root.kid("Error").kid("Message").Text, text)
 	}

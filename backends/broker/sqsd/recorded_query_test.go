@@ -21,8 +21,8 @@ import (
 // queryClient speaks the Query protocol with the types of the SDK, which speaks JSON alone. It is
 // strict: an element that the answer has no member for is an error.
 type queryClient struct {
-	http *http.Client
-	base string
+	http            *http.Client
+	base, namespace string
 }
 
 const queryNamespace = "http://queue.amazonaws.com/doc/2012-11-05/"
@@ -83,12 +83,12 @@ func call[Out any](ctx context.Context, q *queryClient, op string, in any) (*Out
 		return nil, &smithy.GenericAPIError{Code: e.kid("Code").Text, Message: e.kid("Message").Text}
 	}
 	out := new(Out)
-	return out, readAnswer(root, op, reflect.ValueOf(out).Elem())
+	return out, readAnswer(root, q.namespace, op, reflect.ValueOf(out).Elem())
 }
 
 // readAnswer reads an answer, in which nothing else may be.
-func readAnswer(root *node, op string, out reflect.Value) error {
-	if want := (xml.Name{Space: queryNamespace, Local: op + "Response"}); root.XMLName != want {
+func readAnswer(root *node, namespace, op string, out reflect.Value) error {
+	if want := (xml.Name{Space: namespace, Local: op + "Response"}); root.XMLName != want {
 		return fmt.Errorf("the root is %v, not %v", root.XMLName, want)
 	}
 	want := []string{op + "Result", "ResponseMetadata"}

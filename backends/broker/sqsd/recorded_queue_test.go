@@ -447,10 +447,10 @@ func TestExamChecks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := readAnswer(root, "ListQueues", outOf[sqs.ListQueuesOutput]()); err == nil {
+	if err := readAnswer(root, queryNamespace, "ListQueues", outOf[sqs.ListQueuesOutput]()); err == nil {
 		t.Error("an element that nobody knows passes")
 	}
-	if err := readAnswer(root, "ListQueueTags", outOf[sqs.ListQueueTagsOutput]()); err == nil {
+	if err := readAnswer(root, queryNamespace, "ListQueueTags", outOf[sqs.ListQueueTagsOutput]()); err == nil {
 		t.Error("the root of another action passes")
 	}
 }

@@ -186,6 +186,22 @@ var recordedReceive = []statement{
 		x.equal("value", *m.MessageAttributes["attr1"].StringValue, "test1")
 		x.equal("type", *m.MessageAttributes["attr1"].DataType, "String")
 	}},
+	{"2.9", documented, inBoth, "120,000 in flight: a standard queue says so, a FIFO queue gives nothing", func(x *exam) {
+		for _, name := range []string{"orders", "orders.fifo"} {
+			q := x.queue(name, ifFIFO(name)...)
+			x.equal("limit of "+name, x.lowerInFlight(name, 2), 120_000)
+			for i := range 3 {
+				x.send(q, strconv.Itoa(i), ifFIFOSending(name, strconv.Itoa(i))...)
+			}
+			x.equal("received", len(x.receive(q)), 2)
+			if name == "orders.fifo" {
+				x.gives(q)
+				continue
+			}
+			_, err := x.tryReceive(q)
+			x.refused(err, plainly(403, "OverLimit", ""))
+		}
+	}},
 	{"2.9", documented, inBoth, "a repeated receive by its attempt id gives the same", func(x *exam) {
 		q := x.fifo("orders")
 		x.sendGroups(q, "g-1", "g-2", "g-3")

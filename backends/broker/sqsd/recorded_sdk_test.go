@@ -22,10 +22,10 @@ type extrasKey struct{}
 
 // newSDK returns the client of the AWS SDK. It neither tries again nor checks what it is asked
 // for: both are for the server to show.
-func newSDK(base string, transport http.RoundTripper) *sqs.Client {
+func newSDK(base, region string, transport http.RoundTripper) *sqs.Client {
 	return sqs.New(sqs.Options{
 		BaseEndpoint: aws.String(base),
-		Region:       "us-east-1",
+		Region:       region,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),
