@@ -175,8 +175,11 @@ func (x *exam) sendGroups(url string, bodies ...string) {
 type receiving func(*sqs.ReceiveMessageInput)
 
 // allSystem asks for all system attributes.
-func allSystem(in *sqs.ReceiveMessageInput) {
-	in.AttributeNames = []types.QueueAttributeName{types.QueueAttributeNameAll}
+func allSystem(in *sqs.ReceiveMessageInput) { system("All")(in) }
+
+// system asks for system attributes by name, as older clients do.
+func system(names ...types.QueueAttributeName) receiving {
+	return func(in *sqs.ReceiveMessageInput) { in.AttributeNames = names } //nolint:staticcheck // it is what is tested
 }
 
 func messageNames(names ...string) receiving {

@@ -293,6 +293,7 @@ func (q *queryClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAt
 	return call[sqs.GetQueueAttributesOutput](ctx, q, "GetQueueAttributes", in)
 }
 
+//nolint:staticcheck // as the SDK names it
 func (q *queryClient) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
 	return call[sqs.GetQueueUrlOutput](ctx, q, "GetQueueUrl", in)
 }

@@ -71,11 +71,12 @@ var recordedReceive = []statement{
 		q := x.queue("orders")
 		got := make(chan []types.Message)
 		go func() {
-			messages, err := x.tryReceive(q, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 })
+			out, err := x.api.ReceiveMessage(x.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q, WaitTimeSeconds: 20})
 			if err != nil {
 				x.Error(err)
+				out = &sqs.ReceiveMessageOutput{}
 			}
-			got <- messages
+			got <- out.Messages
 		}()
 		x.send(q, "a")
 		x.equal("received", bodies(<-got), []string{"a"})
@@ -122,7 +123,7 @@ var recordedReceive = []statement{
 		q := x.queue("orders")
 		x.send(q, "a")
 		m := x.one(q, func(in *sqs.ReceiveMessageInput) {
-			in.AttributeNames = []types.QueueAttributeName{"SenderId"}
+			system("SenderId")(in)
 			in.MessageSystemAttributeNames = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
 		})
 		x.equal("names", slices.Sorted(maps.Keys(m.Attributes)), []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"})
@@ -134,17 +135,15 @@ var recordedReceive = []statement{
 			in.MessageSystemAttributeNames = []types.MessageSystemAttributeName{"SentTimestamp", "ApproximateReceiveCount"}
 		})[0]
 		x.equal("new", slices.Sorted(maps.Keys(m.Attributes)), []string{"ApproximateReceiveCount", "SentTimestamp"})
-		m = x.open(q, func(in *sqs.ReceiveMessageInput) { in.AttributeNames = []types.QueueAttributeName{"SentTimestamp"} })[0]
+		m = x.open(q, system("SentTimestamp"))[0]
 		x.equal("old", slices.Sorted(maps.Keys(m.Attributes)), []string{"SentTimestamp"})
 	}},
 	{"2.9", recorded, inBoth, "system attributes that are unknown or that the message has not are ignored", func(x *exam) {
 		q := x.queue("orders")
 		x.send(q, "a")
-		m := x.open(q, func(in *sqs.ReceiveMessageInput) {
-			in.AttributeNames = []types.QueueAttributeName{"SequenceNumber", "MessageGroupId", "AWSTraceHeader", "Foobar", "SentTimestamp"}
-		})[0]
+		m := x.open(q, system("SequenceNumber", "MessageGroupId", "AWSTraceHeader", "Foobar", "SentTimestamp"))[0]
 		x.equal("names", slices.Sorted(maps.Keys(m.Attributes)), []string{"SentTimestamp"})
-		m = x.open(q, func(in *sqs.ReceiveMessageInput) { in.AttributeNames = []types.QueueAttributeName{"SequenceNumber"} })[0]
+		m = x.open(q, system("SequenceNumber"))[0]
 		x.equal("attributes", len(m.Attributes), 0)
 	}},
 	{"2.9", recorded, inBoth, "who asks for no attributes gets none", func(x *exam) {
@@ -379,7 +378,8 @@ var recordedSettle = []statement{
 		x.send(q, "b")
 		m := x.gives(q, "a", "b")
 		out, err := x.api.ChangeMessageVisibilityBatch(x.ctx(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
-			{Id: aws.String("1"), ReceiptHandle: m[1].ReceiptHandle}, {Id: aws.String("2"), ReceiptHandle: m[0].ReceiptHandle, VisibilityTimeout: 43201},
+			{Id: aws.String("1"), ReceiptHandle: m[1].ReceiptHandle},
+			{Id: aws.String("2"), ReceiptHandle: m[0].ReceiptHandle, VisibilityTimeout: 43201},
 			{Id: aws.String("3"), ReceiptHandle: aws.String("garbage"), VisibilityTimeout: 1},
 		}})
 		x.ok(err)

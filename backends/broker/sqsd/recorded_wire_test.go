@@ -283,7 +283,6 @@ var recordedWire = []statement{
 				ListQueuesResult struct {
 					QueueUrls []string `json:"queueUrls"`
 				}
-				ResponseMetadata struct{ RequestId string } //nolint:revive // as on the wire
 			}
 		}
 		x.ok(json.Unmarshal(e.body, &list))
