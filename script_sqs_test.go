@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +13,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -91,9 +96,10 @@ func (b *background) stop() (said string, err error) {
 }
 
 // sqs is the script command "sqs ACTION NAME=VALUE...": it calls the server of SQS that serve has
-// started, in its JSON protocol. VALUE is a string, with NAME:=VALUE it is JSON. The answer is the
-// standard output; MessageId and ReceiptHandle of a message in it are in the environment. With "!"
-// the server has to refuse the call, and what it says is the standard error.
+// started, in its JSON protocol, signed as the environment says if that has an access key. VALUE is
+// a string, with NAME:=VALUE it is JSON. The answer is the standard output; MessageId and
+// ReceiptHandle of a message in it are in the environment. With "!" the server has to refuse the
+// call, and what it says is the standard error.
 func sqs(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: sqs ACTION NAME=VALUE... NAME:=JSON...")
@@ -116,6 +122,11 @@ func sqs(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	request.Header.Set("X-Amz-Target", "AmazonSQS."+args[0])
+	if id := ts.Getenv("AWS_ACCESS_KEY_ID"); id != "" {
+		who := aws.Credentials{AccessKeyID: id, SecretAccessKey: ts.Getenv("AWS_SECRET_ACCESS_KEY")}
+		sum := sha256.Sum256(body)
+		ts.Check(v4.NewSigner().SignHTTP(request.Context(), who, request, hex.EncodeToString(sum[:]), "sqs", ts.Getenv("AWS_REGION"), time.Now()))
+	}
 	response, err := http.DefaultClient.Do(request)
 	ts.Check(err)
 	defer response.Body.Close()
@@ -136,7 +147,10 @@ func sqs(ts *testscript.TestScript, neg bool, args []string) {
 
 // exportMessage puts the ids of an answer, or of the first message in it, into the environment.
 func exportMessage(ts *testscript.TestScript, answer []byte) {
-	type ids struct{ MessageId, ReceiptHandle string } //nolint:revive // the names are those of SQS
+	type ids struct {
+		ID     string `json:"MessageId"`
+		Handle string `json:"ReceiptHandle"`
+	}
 	var got struct {
 		ids
 		Messages []ids
@@ -147,6 +161,8 @@ func exportMessage(ts *testscript.TestScript, answer []byte) {
 	if len(got.Messages) > 0 {
 		got.ids = got.Messages[0]
 	}
-	ts.Setenv("MessageId", got.MessageId)
-	ts.Setenv("ReceiptHandle", got.ReceiptHandle)
+	if got.ID != "" {
+		ts.Setenv("MessageId", got.ID)
+		ts.Setenv("ReceiptHandle", got.Handle)
+	}
 }
