@@ -222,7 +222,17 @@ func appendHeader(b []byte, r *http.Request, name string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, strings.Join(strings.Fields(v), " ")...)
+		b = appendSpaced(b, strings.TrimSpace(v))
+	}
+	return b
+}
+
+// appendSpaced writes a text with one space where it has several.
+func appendSpaced(b []byte, s string) []byte {
+	for i := range len(s) {
+		if s[i] != ' ' || i == 0 || s[i-1] != ' ' {
+			b = append(b, s[i])
+		}
 	}
 	return b
 }
