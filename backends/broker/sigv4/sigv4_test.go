@@ -219,10 +219,7 @@ func tamper(random *rand.Rand, r *http.Request, body *[]byte) string {
 		r.URL.Path, r.URL.RawPath = "/000000000000/other", ""
 		return "path"
 	case 3:
-		r.URL.RawQuery = strings.Replace(r.URL.RawQuery+"&Action=PurgeQueue", "&", "", min(1, len(r.URL.RawQuery)^1&1))
-		if r.URL.RawQuery[0] == '&' {
-			r.URL.RawQuery = r.URL.RawQuery[1:]
-		}
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&Action=PurgeQueue", "&")
 		return "query"
 	case 4:
 		r.Host = "evil.example"
@@ -263,9 +260,14 @@ func TestTimes(t *testing.T) {
 		after time.Duration
 		ok    bool
 	}{
-		{header, 0, true}, {header, 15 * time.Minute, true}, {header, 15*time.Minute + time.Second, false},
-		{header, -15 * time.Minute, true}, {header, -15*time.Minute - time.Second, false},
-		{presigned, 300 * time.Second, true}, {presigned, 301 * time.Second, false}, {presigned, -16 * time.Minute, false},
+		{header, 0, true},
+		{header, 15 * time.Minute, true},
+		{header, 15*time.Minute + time.Second, false},
+		{header, -15 * time.Minute, true},
+		{header, -15*time.Minute - time.Second, false},
+		{presigned, 300 * time.Second, true},
+		{presigned, 301 * time.Second, false},
+		{presigned, -16 * time.Minute, false},
 	} {
 		_, err := verifier(now.Add(test.after)).Verify(test.s.signed(t, now), nil)
 		var bad *sigv4.Error

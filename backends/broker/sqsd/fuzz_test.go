@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -72,7 +73,7 @@ func FuzzJSON(f *testing.F) {
 		var want any
 		wantErr := d.Decode(&want)
 		if wantErr == nil {
-			if _, more := d.Token(); more != io.EOF {
+			if _, more := d.Token(); !errors.Is(more, io.EOF) {
 				wantErr = io.ErrUnexpectedEOF
 			}
 		}
@@ -229,7 +230,7 @@ func readable(t *testing.T, kind string, body []byte) {
 		return
 	}
 	for d := xml.NewDecoder(bytes.NewReader(body)); ; {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {
 			t.Fatalf("no XML: %v in %s", err, body)

@@ -82,8 +82,10 @@ func TestForeignMessages(t *testing.T) {
 	f.json("CreateQueue", `{"QueueName":"orders"}`)
 	body := []byte{0, 0xff, 'x'}
 	m := &message.Message{Body: message.DataBody(body), Properties: message.Properties{
-		{Name: "flag", Value: message.Bool(true)}, {Name: "count", Value: message.Int(7)},
-		{Name: "odd", Value: message.String("a\x01b")}, {Name: "list", Value: message.List{message.Int(1)}},
+		{Name: "flag", Value: message.Bool(true)},
+		{Name: "count", Value: message.Int(7)},
+		{Name: "odd", Value: message.String("a\x01b")},
+		{Name: "list", Value: message.List{message.Int(1)}},
 	}}
 	if _, err := f.engine.Send(broker.Address{Name: "orders"}, []*message.Message{m}); err != nil {
 		t.Fatal(err)
@@ -329,8 +331,10 @@ func TestRights(t *testing.T) {
 			queue   string
 			allowed bool
 		}{
-			{"sender", "orders", a.right == Send}, {"sender", "other", a.right == Send && a.scope != queueScope},
-			{"reader", "orders", a.right == Listen}, {"nobody", "orders", false},
+			{"sender", "orders", a.right == Send},
+			{"sender", "other", a.right == Send && a.scope != queueScope},
+			{"reader", "orders", a.right == Listen},
+			{"nobody", "orders", false},
 		} {
 			got := f.call(test.key+"@us-east-1", action, `{"QueueUrl":"`+test.queue+`"}`)
 			if denied := strings.Contains(got.body, "AccessDenied"); denied == test.allowed {
