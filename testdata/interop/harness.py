@@ -87,8 +87,8 @@ def _limited(fn):
         raise outcome[0]
 
 
-def run(language, only=None):
-    """Runs every check whose name contains only, prints each outcome, and says whether all passed."""
+def run(language, only=None, summary=None):
+    """Runs every check whose name contains only, prints each outcome and a summary, and says whether all passed."""
     lock = threading.Lock()
     passed = failed = 0
 
@@ -112,5 +112,7 @@ def run(language, only=None):
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, [c for c in _checks if not only or only in c[0]]))
+    if summary:
+        print(f"{language}: {summary()}")
     print(f"{language}: {passed} passed, {failed} failed", flush=True)
     return failed == 0
