@@ -37,6 +37,7 @@ type exam struct {
 	api      api
 	protocol string
 	base     string // of the server's URLs
+	region   string
 	arns     string // what ARNs begin with
 	ymq      bool   // the server imitates Yandex Message Queue
 	engine   *broker.Engine
@@ -54,12 +55,15 @@ func newExam(t *testing.T, protocol string) *exam {
 // openExam starts a server.
 func openExam(t *testing.T, protocol string, o sqsd.Options) *exam {
 	t.Helper()
-	x := &exam{T: t, protocol: protocol, arns: "arn:aws:sqs:us-east-1:000000000000:", now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	x := &exam{
+		T: t, protocol: protocol, region: "us-east-1", arns: "arn:aws:sqs:us-east-1:000000000000:",
+		now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+	}
 	s, err := store.Open(vfs.NewMem(), "data")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Now, o.Unsigned = x.time, true
+	o.Now, o.Unsigned = x.time, o.Verifier == nil
 	if o.Engine, err = broker.Open(broker.Options{Store: s, Now: x.time}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +76,21 @@ func openExam(t *testing.T, protocol string, o sqsd.Options) *exam {
 	})
 	x.base, x.engine = listener.URL, o.Engine
 	x.wire = &recorder{next: listener.Client().Transport}
-	x.api = newSDK(x.base, "us-east-1", x.wire)
 	if x.ymq = o.Flavor == sqsd.YMQ; x.ymq {
-		x.arns = "yrn:yc:ymq:ru-central1:" + ymqFolder + ":"
-		x.api = newSDK(x.base, "ru-central1", x.wire)
+		x.arns, x.region = "yrn:yc:ymq:ru-central1:"+ymqFolder+":", "ru-central1"
 	}
-	if protocol == "query" {
-		x.api = &queryClient{http: &http.Client{Transport: x.wire}, base: x.base, namespace: x.namespace()}
-	}
+	x.as("test", "test")
 	return x
+}
+
+// as makes the next calls with a key; "" signs nothing.
+func (x *exam) as(access, secret string) {
+	x.api = newSDK(x.base, x.region, keys(access, secret), x.wire)
+	if x.query() {
+		x.api = &queryClient{
+			http: &http.Client{Transport: x.wire}, base: x.base, namespace: x.namespace(), region: x.region, keys: keys(access, secret),
+		}
+	}
 }
 
 func (x *exam) time() time.Time {

@@ -2,7 +2,9 @@ package sqsd_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -12,8 +14,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 )
@@ -23,6 +27,8 @@ import (
 type queryClient struct {
 	http            *http.Client
 	base, namespace string
+	region          string
+	keys            aws.CredentialsProvider
 }
 
 const queryNamespace = "http://queue.amazonaws.com/doc/2012-11-05/"
@@ -60,12 +66,7 @@ func call[Out any](ctx context.Context, q *queryClient, op string, in any) (*Out
 			form.Set(name, fmt.Sprint(value))
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, q.base+"/", strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	response, err := q.http.Do(request)
+	response, err := q.post(ctx, form.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +85,27 @@ func call[Out any](ctx context.Context, q *queryClient, op string, in any) (*Out
 	}
 	out := new(Out)
 	return out, readAnswer(root, q.namespace, op, reflect.ValueOf(out).Elem())
+}
+
+// post sends a form, signed as the SDK signs.
+func (q *queryClient) post(ctx context.Context, form string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, q.base+"/", strings.NewReader(form))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	if aws.IsCredentialsProvider(q.keys, aws.AnonymousCredentials{}) {
+		return q.http.Do(request)
+	}
+	key, err := q.keys.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.Sum256([]byte(form))
+	if err := v4.NewSigner().SignHTTP(ctx, key, request, hex.EncodeToString(hash[:]), "sqs", q.region, time.Now()); err != nil {
+		return nil, err
+	}
+	return q.http.Do(request)
 }
 
 // readAnswer reads an answer, in which nothing else may be.

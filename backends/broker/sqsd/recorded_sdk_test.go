@@ -22,16 +22,24 @@ type extrasKey struct{}
 
 // newSDK returns the client of the AWS SDK. It neither tries again nor checks what it is asked
 // for: both are for the server to show.
-func newSDK(base, region string, transport http.RoundTripper) *sqs.Client {
+func newSDK(base, region string, keys aws.CredentialsProvider, transport http.RoundTripper) *sqs.Client {
 	return sqs.New(sqs.Options{
 		BaseEndpoint: aws.String(base),
 		Region:       region,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
-		}),
-		HTTPClient: &http.Client{Transport: transport},
-		Retryer:    aws.NopRetryer{},
-		APIOptions: []func(*middleware.Stack) error{unchecked, sayExtras},
+		Credentials:  keys,
+		HTTPClient:   &http.Client{Transport: transport},
+		Retryer:      aws.NopRetryer{},
+		APIOptions:   []func(*middleware.Stack) error{unchecked, sayExtras},
+	})
+}
+
+// keys are an access key with its secret; "" signs nothing.
+func keys(access, secret string) aws.CredentialsProvider {
+	if access == "" {
+		return aws.AnonymousCredentials{}
+	}
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: access, SecretAccessKey: secret}, nil
 	})
 }
 

@@ -14,15 +14,15 @@ import (
 //
 // Recorded statements that are not tested here, and why:
 //
-//   - 1.8, that a bad signature is a 403 also in JSON: signatures are the business of package
-//     sigv4, and the server's own tests have one verified.
 //   - 2.1, that recordings since August 2025 have a MaximumMessageSize of 1048576: the date. The
 //     value is tested.
 //   - 2.13, that policies are not enforced here: the service does enforce them.
 //   - 2.14, that the service takes 36 hours for a task and 100 tasks for an account: documented, and
 //     tested with the engine.
-//   - 4.4, that a group goes to the end of the rotation after its deletion: the recording itself
-//     shows two orders, and both are taken.
+//   - 4.4, where a group stands after all that was received of it is deleted: the recording takes
+//     two orders, and so does the case.
+//   - 4.1 and 4.2, that the service does some things late: here they are done at once, which is
+//     what a client has to be ready for.
 
 // evidence is where a statement comes from.
 type evidence string
@@ -62,7 +62,7 @@ type statement struct {
 func recordedStatements() []statement {
 	var all []statement
 	for _, table := range [][]statement{
-		recordedWire, recordedMD5, recordedCreate, recordedAttributes, recordedSend, recordedFIFOSend, recordedBatch,
+		recordedWire, recordedSignatures, recordedMD5, recordedErrors, recordedCreate, recordedAttributes, recordedSend, recordedFIFOSend, recordedBatch,
 		recordedReceive, recordedSettle, recordedPurge, recordedPermissions, recordedTasks, recordedTaskErrors,
 		recordedDelivery, recordedRedrive, recordedGroups, recordedDuplicates,
 	} {

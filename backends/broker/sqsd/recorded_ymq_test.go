@@ -187,12 +187,12 @@ var recordedYMQ = []statement{
 	{"5.2 system attributes", yandexSays, inBoth, "no origin and no trace", func(x *exam) {
 		source, dlq := x.withDLQ(1)
 		x.send(source, "a", trace("Root=1-5759e988-bd862e3fe1be46a994272793"))
-		x.equal("names in the source", keys(x.open(source, allSystem)[0].Attributes), []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"})
+		x.equal("names in the source", namesOf(x.open(source, allSystem)[0].Attributes), []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"})
 		x.open(source)
-		x.equal("names of a dead letter", keys(x.one(dlq, allSystem).Attributes), []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"})
+		x.equal("names of a dead letter", namesOf(x.one(dlq, allSystem).Attributes), []string{"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "SenderId", "SentTimestamp"})
 		q := x.fifo("orders")
 		x.send(q, "a", group("g"))
-		x.equal("names of FIFO", keys(x.one(q, allSystem).Attributes), []string{
+		x.equal("names of FIFO", namesOf(x.one(q, allSystem).Attributes), []string{
 			"ApproximateFirstReceiveTimestamp", "ApproximateReceiveCount", "MessageDeduplicationId", "MessageGroupId", "SenderId", "SentTimestamp", "SequenceNumber",
 		})
 	}},
@@ -293,7 +293,7 @@ var recordedYMQ = []statement{
 	}},
 }
 
-func keys(m map[string]string) []string {
+func namesOf(m map[string]string) []string {
 	var out []string
 	for name := range m {
 		out = append(out, name)
