@@ -17,7 +17,7 @@
 //	dlq receive        take messages and settle them           receive.go
 //	dlq jobs           what ran, is running or was cut off     jobs.go
 //	dlq entity         make, describe, change and delete       entity.go, entity_show.go
-//	dlq serve          the emulator                            serve.go, serve_run.go, serve_say.go
+//	dlq serve          the emulator                            serve.go, serve_run.go, serve_sqs.go, serve_say.go
 //	dlq completion, man, version                               completion.go man.go version.go
 //
 // # The process boundary

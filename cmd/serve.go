@@ -70,7 +70,7 @@ WebSocket and the management API, all on one port, so that one connection string
 clients; Amazon SQS, in both its protocols, or Yandex Message Queue has another. It prints what to
 set, a line each, then "dlq: ready", and runs until it is interrupted; what was acknowledged is kept in
 the data directory. While it runs, other commands work on the same directory through it. Either
-service sees its own queues.
+service lists its own queues.
 
 --config makes the entities of a file. The official emulator's Config.json is read as it is, and may hold
 every property that dlq entity set knows, AuthorizationRules, and typed values. What is there already
