@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -61,7 +60,7 @@ func newBench(t testing.TB, change func(*Options)) *bench {
 	}()
 	t.Cleanup(func() {
 		_ = l.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := b.server.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -99,7 +98,7 @@ func (b *bench) azure() *azservicebus.Client {
 func TestAzureSendReceive(t *testing.T) {
 	b := newBench(t, nil)
 	b.create("orders", broker.Queue, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	client := b.azure()
 	sender, err := client.NewSender("orders", nil)
@@ -157,7 +156,7 @@ func TestAzureSendReceive(t *testing.T) {
 func TestAzureMissingEntity(t *testing.T) {
 	b := newBench(t, nil)
 	client := b.azure()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	sender, err := client.NewSender("missing", nil)
 	if err != nil {
@@ -174,7 +173,7 @@ func TestAzureMissingEntity(t *testing.T) {
 func TestAzureWhenMemoryIsShort(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Short = func() bool { return true } })
 	b.create("orders", broker.Queue, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	client := b.azure()
 	sender, err := client.NewSender("orders", nil)

@@ -64,7 +64,7 @@ func FuzzConnection(f *testing.F) {
 		_ = client.Close()
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the server hangs")
 		}
 		checkFrames(t, answer[len(amqp.ProtocolHeader):])

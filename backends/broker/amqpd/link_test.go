@@ -80,7 +80,7 @@ func TestFewBytesAreFetchedAtOnce(t *testing.T) {
 	for _, mode := range []uint8{amqp.SenderUnsettled, amqp.SenderSettled} {
 		b := newBench(t, nil)
 		b.create("orders", broker.Queue, func(p *broker.Properties) { p.MaxMessageBytes = 1 << 20 })
-		const n = 64
+		const n = 16
 		body := message.DataBody(make([]byte, 512<<10))
 		for range n {
 			if _, err := b.engine.Send(broker.Address{Name: "orders"}, []*message.Message{{Body: body}}); err != nil {

@@ -11,6 +11,9 @@ import (
 	"dlq/backends/message"
 )
 
+// patience is how long a test waits for what comes at once; only one that fails waits so long.
+const patience = 20 * time.Second
+
 // peer is a client that says exactly what a test wants, frame by frame.
 type peer struct {
 	testing.TB
@@ -59,7 +62,7 @@ func (p *peer) write(b []byte) {
 
 func (p *peer) header(want string) {
 	p.Helper()
-	_ = p.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = p.nc.SetReadDeadline(time.Now().Add(patience))
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(p.nc, got); err != nil || string(got) != want {
 		p.Fatalf("the protocol header is %q (%v), want %q", got, err, want)
@@ -79,7 +82,7 @@ func (p *peer) send(channel uint16, f amqp.Performative, payload []byte) {
 func (p *peer) next() (amqp.Performative, []byte) {
 	p.Helper()
 	for {
-		_ = p.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = p.nc.SetReadDeadline(time.Now().Add(patience))
 		var head [amqp.FrameHeaderSize]byte
 		_, err := io.ReadFull(p.nc, head[:])
 		if errors.Is(err, io.EOF) || isReset(err) {
