@@ -99,6 +99,8 @@ func TestServeStopsUnderLoad(t *testing.T) {
 	select {
 	case <-loaded:
 	case <-ctx.Done():
+		mu.Lock()
+		defer mu.Unlock()
 		t.Fatalf("%d messages were acknowledged in a minute", len(acknowledged))
 	}
 	began := time.Now()

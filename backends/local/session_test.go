@@ -40,6 +40,15 @@ func withSessions() broker.Properties {
 	return p
 }
 
+func withGroups(t *testing.T) broker.Properties {
+	t.Helper()
+	p := broker.Defaults(broker.Queue, broker.SQS)
+	if err := errors.Join(p.Set(broker.Queue, "FifoQueue", "true"), p.Set(broker.Queue, "ContentBasedDeduplication", "true")); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func sweep(t *testing.T, l backends.Lease) (got []string) {
 	t.Helper()
 	for {
@@ -83,11 +92,7 @@ func TestLeaseSweepsSessions(t *testing.T) {
 // A sweep over message groups gets all of them in their order, though what it holds would
 // hold back for others what lies behind.
 func TestLeaseSweepsGroups(t *testing.T) {
-	p := broker.Defaults(broker.Queue, broker.SQS)
-	if err := errors.Join(p.Set(broker.Queue, "FifoQueue", "true"), p.Set(broker.Queue, "ContentBasedDeduplication", "true")); err != nil {
-		t.Fatal(err)
-	}
-	b, id := grouped(t, "orders.fifo", p)
+	b, id := grouped(t, "orders.fifo", withGroups(t))
 	l, err := b.Lease(t.Context(), id, backends.LeaseOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -110,11 +115,7 @@ func TestLeaseSweepsGroups(t *testing.T) {
 // What a sweep gives back to its message group is free for others and does not come to the
 // sweep again.
 func TestLeaseMeetsGroupsOnce(t *testing.T) {
-	p := broker.Defaults(broker.Queue, broker.SQS)
-	if err := errors.Join(p.Set(broker.Queue, "FifoQueue", "true"), p.Set(broker.Queue, "ContentBasedDeduplication", "true")); err != nil {
-		t.Fatal(err)
-	}
-	b, id := grouped(t, "orders.fifo", p)
+	b, id := grouped(t, "orders.fifo", withGroups(t))
 	l, err := b.Lease(t.Context(), id, backends.LeaseOptions{})
 	if err != nil {
 		t.Fatal(err)

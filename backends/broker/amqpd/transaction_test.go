@@ -24,19 +24,32 @@ func (b *bench) coordinated() *txPeer {
 	return p
 }
 
-// value sends a message whose body is a described list, and returns how it was answered.
-func (p *txPeer) control(descriptor uint64, fields ...message.Value) amqp.State {
+// first sends a message to the queue orders over link 0 and receives it over link 1.
+func (p *txPeer) first() *amqp.Transfer {
+	p.Helper()
+	p.sender(0, "orders")
+	p.transfer(0, p.id, encoded(p, "first"))
+	p.id++
+	want[*amqp.Disposition](p.peer)
+	p.receiver(1, "orders", 1)
+	return want[*amqp.Transfer](p.peer)
+}
+
+// say sends a message whose body is a described list to the coordinator.
+func (p *txPeer) say(descriptor uint64, fields ...message.Value) {
 	p.Helper()
 	v, err := amqp.AppendValue(nil, message.Described{Descriptor: message.Ulong(descriptor), Value: message.List(fields)})
 	if err != nil {
 		p.Fatal(err)
 	}
-	payload, err := amqp.AppendMessage(nil, &message.Message{Body: message.Body{Kind: message.ValueBody, Sections: [][]byte{v}}})
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.transfer(9, p.id, payload)
+	p.transfer(9, p.id, valued(p, nil, v))
 	p.id++
+}
+
+// control says something, and returns how it was answered.
+func (p *txPeer) control(descriptor uint64, fields ...message.Value) amqp.State {
+	p.Helper()
+	p.say(descriptor, fields...)
 	return want[*amqp.Disposition](p.peer).State
 }
 
@@ -100,12 +113,7 @@ func TestTransaction(t *testing.T) {
 		b.create("orders", broker.Queue, nil)
 		b.create("other", broker.Queue, nil)
 		p := b.coordinated()
-		p.sender(0, "orders")
-		p.transfer(0, p.id, encoded(t, "first"))
-		p.id++
-		want[*amqp.Disposition](p.peer)
-		p.receiver(1, "orders", 1)
-		received := want[*amqp.Transfer](p.peer)
+		received := p.first()
 		p.sender(2, "other")
 		return b, p, received
 	}

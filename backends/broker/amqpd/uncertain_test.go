@@ -22,7 +22,7 @@ func TestUncertainWriteHasNoOutcome(t *testing.T) {
 		"settle": func(p *txPeer, _ []byte) {
 			p.send(0, &amqp.Disposition{Role: amqp.RoleReceiver, State: &amqp.Accepted{}}, nil)
 		},
-		"commit": func(p *txPeer, tx []byte) { p.dischargeUnanswered(tx) },
+		"commit": func(p *txPeer, tx []byte) { p.say(0x32, message.Binary(tx), message.Bool(false)) },
 		"schedule": func(p *txPeer, _ []byte) {
 			p.send(0, &amqp.Attach{
 				Name: "m", Handle: 5, Source: &amqp.Source{}, Target: &amqp.Target{Address: message.String("orders/$management")},
@@ -52,12 +52,7 @@ func TestUncertainWriteHasNoOutcome(t *testing.T) {
 			b.engine = engine
 			b.create("orders", broker.Queue, nil)
 			p := b.coordinated()
-			p.sender(0, "orders")
-			p.transfer(0, p.id, encoded(t, "first"))
-			p.id++
-			want[*amqp.Disposition](p.peer)
-			p.receiver(1, "orders", 1)
-			want[*amqp.Transfer](p.peer)
+			p.first()
 			tx := p.declare()
 			p.wantIn(p.sendIn(0, tx, "staged"), tx)
 			broken.Store(true)
@@ -65,16 +60,6 @@ func TestUncertainWriteHasNoOutcome(t *testing.T) {
 			p.wantError(want[*amqp.Close](p.peer).Error, "amqp:internal-error")
 		})
 	}
-}
-
-// dischargeUnanswered commits a transaction.
-func (p *txPeer) dischargeUnanswered(id []byte) {
-	p.Helper()
-	v, err := amqp.AppendValue(nil, message.Described{Descriptor: message.Ulong(0x32), Value: message.List{message.Binary(id), message.Bool(false)}})
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.transfer(9, p.id, valued(p, nil, v))
 }
 
 func valued(t testing.TB, properties message.Properties, v []byte) []byte {
