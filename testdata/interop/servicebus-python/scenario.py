@@ -1,6 +1,7 @@
 """azure-servicebus, unmodified, against a server named by connection strings in the environment."""
 
 import asyncio
+import contextlib
 import datetime
 import logging
 import os
@@ -112,6 +113,17 @@ def none(receiver):
 
 def body(m):
     return b"".join(m.body)
+
+
+@contextlib.contextmanager
+def slow_work():
+    """A message that was received and is not settled, with its receiver; its lock lasts 5 s. The queue is empty afterwards."""
+    q = queue(lock_duration=datetime.timedelta(seconds=5))
+    send(q, ServiceBusMessage("slow"))
+    with client.get_queue_receiver(q) as r:
+        (m,) = take(r, 1)
+        yield r, m
+    eventually(lambda: equal(counts(q)[0], 0, "left"))
 
 
 def dead_letters(entity, **kwargs):
@@ -461,37 +473,26 @@ def _():
 
 @check("renew a message's lock")
 def _():
-    q = queue(lock_duration=datetime.timedelta(seconds=5))
-    send(q, ServiceBusMessage("slow"))
-    with client.get_queue_receiver(q) as r:
-        (m,) = take(r, 1)
+    with slow_work() as (r, m):
         before = m.locked_until_utc
         time.sleep(3)
         until = r.renew_message_lock(m)
         true(until >= before + datetime.timedelta(seconds=2), f"was {before}, is {until}")
         time.sleep(3.5)
         r.complete_message(m)
-    eventually(lambda: equal(counts(q)[0], 0, "left"))
 
 
 @check("a lock renewer keeps a lock")
 def _():
-    q = queue(lock_duration=datetime.timedelta(seconds=5))
-    send(q, ServiceBusMessage("slow"))
-    with client.get_queue_receiver(q) as r, AutoLockRenewer() as renewer:
-        (m,) = take(r, 1)
+    with slow_work() as (r, m), AutoLockRenewer() as renewer:
         renewer.register(r, m, max_lock_renewal_duration=30)
         time.sleep(8)
         r.complete_message(m)
-    eventually(lambda: equal(counts(q)[0], 0, "left"))
 
 
 @check("a lost lock: settling and renewing fail, the message comes again")
 def _():
-    q = queue(lock_duration=datetime.timedelta(seconds=5))
-    send(q, ServiceBusMessage("slow"))
-    with client.get_queue_receiver(q) as r:
-        (m,) = take(r, 1)
+    with slow_work() as (r, m):
         time.sleep(6)
         fails(MessageLockLostError, r.renew_message_lock, m)
         fails(MessageLockLostError, r.complete_message, m)
