@@ -55,6 +55,8 @@ func knobs() []knob {
 		{"sqs", "request-bytes", func(l *serverLimits) any { return &l.sqs.BodyBytes }},
 		{"sqs", "form-parameters", func(l *serverLimits) any { return &l.sqs.FormKeys }},
 		{"sqs", "waiting-receives", func(l *serverLimits) any { return &l.sqs.Waiting }},
+		{"sqs", "calls-per-second", func(l *serverLimits) any { return &l.sqs.Calls }},
+		{"sqs", "fifo-calls-per-second", func(l *serverLimits) any { return &l.sqs.FIFOCalls }},
 		{"sqs", "name-rests-after-delete", func(l *serverLimits) any { return &l.sqs.AfterDelete }},
 	}
 }

@@ -12,6 +12,11 @@ type Limits struct {
 	FormKeys  int   // parameters of a Query request
 	Waiting   int   // receives that wait at the same time; more of them answer at once
 
+	// Calls and FIFOCalls are how often in a second messages of a standard and of a FIFO queue are
+	// sent, received, and deleted or changed, each of the three. Zero, the default, is any number;
+	// 300 and 30 are YMQ's.
+	Calls, FIFOCalls int
+
 	// AfterDelete is how long a queue's name cannot be used again after the queue was deleted. The
 	// service wants 60 seconds; zero, the default, does not wait.
 	AfterDelete time.Duration

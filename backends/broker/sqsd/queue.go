@@ -109,6 +109,7 @@ func (c *call) deleteQueue() error {
 		return err
 	}
 	c.s.purges.forget(c.entity)
+	c.s.quotas.forget(c.entity)
 	if wait := c.s.Limits.AfterDelete; wait > 0 {
 		c.s.deleted.add(c.entity, c.s.Now(), wait)
 	}

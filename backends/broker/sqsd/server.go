@@ -55,6 +55,7 @@ type Server struct {
 
 	purges   timedSet // by entity: when it was purged
 	deleted  timedSet // by entity: when it was deleted
+	quotas   quotas
 	attempts attempts
 	waiting  waiting
 	stopping context.Context // of the server, ends the waiting receives
@@ -136,6 +137,9 @@ func (c *call) serve() error {
 		return err
 	}
 	if err := c.permit(); err != nil {
+		return err
+	}
+	if err := c.quota(); err != nil {
 		return err
 	}
 	if err := c.strike(); err != nil {

@@ -343,3 +343,29 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// TestQuota: what is called too often in a second is throttled, queue by queue and action by action.
+func TestQuota(t *testing.T) {
+	for flavor, want := range map[Flavor]answer{AWS: {status: 400, body: "#RequestThrottled"}, YMQ: {status: 403, body: "#ThrottlingException"}} {
+		now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		f := serve(t, func(o *Options) {
+			o.Flavor, o.Limits, o.Now = flavor, Limits{Calls: 5, FIFOCalls: 2}, func() time.Time { return now }
+		})
+		f.json("CreateQueue", `{"QueueName":"orders"}`)
+		f.json("CreateQueue", `{"QueueName":"orders.fifo","Attributes":{"FifoQueue":"true","ContentBasedDeduplication":"true"}}`)
+		for range 2 {
+			for queue, calls := range map[string]int{"orders": 5, "orders.fifo": 2} {
+				send := `{"QueueUrl":"` + queue + `","MessageBody":"x","MessageGroupId":"g"}`
+				for range calls {
+					f.json("SendMessage", send)
+				}
+				if got := f.call("", "SendMessage", send); got.status != want.status || !strings.Contains(got.body, want.body) {
+					t.Errorf("%v, one too many: %d %s", flavor, got.status, got.body)
+				}
+				f.json("ReceiveMessage", `{"QueueUrl":"`+queue+`"}`)
+				f.json("GetQueueAttributes", `{"QueueUrl":"`+queue+`"}`)
+			}
+			now = now.Add(time.Second)
+		}
+	}
+}
