@@ -18,6 +18,20 @@ const (
 	uriType      = message.Symbol("com.microsoft:uri")
 )
 
+// The types of attributes of SQS that no type of AMQP stands for: what has a label behind a dot, and
+// numbers that are no 64-bit integers. The value is the text as it was sent.
+const (
+	sqsString = "sqs:String"
+	sqsNumber = "sqs:Number"
+)
+
+// isSQS reports whether a descriptor is that of a type, with whatever label.
+func isSQS(descriptor message.Value, t string) bool {
+	name, _ := descriptor.(message.Symbol)
+	rest, ok := strings.CutPrefix(string(name), t)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
 // message returns the value as an application property that did not exist before has it: one
 // type for each kind. It is nil for a value that an expression cannot hold.
 func (v value) message() message.Value {
@@ -151,6 +165,9 @@ func convertToText(x value, k message.Kind) (out message.Value, ok bool) {
 }
 
 func convertToDescribed(x value, like message.Described, k kind) (out message.Value, ok bool) {
+	if isSQS(like.Descriptor, sqsNumber) {
+		return convertToSQSNumber(x, like.Descriptor)
+	}
 	if x.kind == textKind && k != textKind {
 		x, _ = convertText(x.s, k)
 	}
@@ -167,12 +184,22 @@ func convertToDescribed(x value, like message.Described, k kind) (out message.Va
 			return nil, false
 		}
 		d.Value = message.Long(ticks)
-	case textKind: // a URI
+	case textKind: // a URI, or text of SQS
 		d.Value = message.String(x.s)
 	default:
 		return nil, false
 	}
 	return d, true
+}
+
+// convertToSQSNumber keeps the text of a number as it is.
+func convertToSQSNumber(x value, descriptor message.Value) (out message.Value, ok bool) {
+	number := x
+	if x.kind == textKind {
+		number = parseNumber(x.s)
+	}
+	text, ok := x.text()
+	return message.Described{Descriptor: descriptor, Value: message.String(text)}, ok && number.kind.numeric()
 }
 
 // ticks returns a time in units of 100 ns since the year 1; ok is false beyond the year 9999.

@@ -143,7 +143,8 @@ func fromMessage(v message.Value) value {
 // ticksToUnix are the 100 ns ticks of .NET from year 1 to 1970.
 const ticksToUnix = 621355968000000000
 
-// fromDescribed reads the described types that .NET clients send for the types AMQP lacks.
+// fromDescribed reads the described types that .NET clients send for the types AMQP lacks, and those
+// of SQS.
 func fromDescribed(d message.Described) value {
 	name, _ := d.Descriptor.(message.Symbol)
 	n, isInt := message.Integer(d.Value)
@@ -153,9 +154,14 @@ func fromDescribed(d message.Described) value {
 	case name == offsetType && isInt && n >= 0:
 		n -= ticksToUnix
 		return timeValue(time.Unix(n/1e7, n%1e7*100))
-	case name == uriType:
+	case name == uriType, isSQS(name, sqsString):
 		if s, ok := d.Value.(message.String); ok {
 			return textValue(string(s))
+		}
+	case isSQS(name, sqsNumber):
+		s, _ := d.Value.(message.String)
+		if v := parseNumber(string(s)); !v.isNull() {
+			return v
 		}
 	}
 	return value{kind: otherKind}
