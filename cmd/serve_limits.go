@@ -155,10 +155,17 @@ func runPrintLimits(a *app, opts serveOptions) error {
 
 // limitText writes what a knob points to.
 func limitText(at any) string {
+	const off = "off" // nothing is bound
 	switch at := at.(type) {
 	case *time.Duration:
+		if *at == 0 {
+			return off
+		}
 		return at.String()
 	case *int:
+		if *at == 0 {
+			return off
+		}
 		return strconv.Itoa(*at)
 	case *uint32:
 		return strconv.FormatUint(uint64(*at), 10)
