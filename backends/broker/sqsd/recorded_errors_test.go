@@ -1,12 +1,16 @@
 package sqsd_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"dlq/backends/broker/sigv4"
@@ -67,6 +71,20 @@ var recordedSignatures = []statement{
 		}
 		x.verifying(14 * time.Minute).queue("orders")
 	}},
+	{"1.8", recorded, onlyQuery, "a GET that is signed in its query or in its header, also one that changes something", func(x *exam) {
+		v := x.verifying(0)
+		q := v.queue("orders")
+		e := v.signedGET("/?Action=ListQueues&Version=2012-11-05", true)
+		v.equal("status", e.status, 200)
+		v.contains(e, "<ListQueuesResponse", "<QueueUrl>"+q+"</QueueUrl>")
+		for _, presigned := range []bool{true, false} {
+			v.equal("status", v.signedGET("/000000000000/orders?Action=SendMessage&MessageBody=foobar", presigned).status, 200)
+			e = v.signedGET("/000000000000/orders?Action=ReceiveMessage", presigned)
+			v.contains(e, "<Body>foobar</Body>", "<MD5OfBody>")
+		}
+		v.contains(v.signedGET("/000000000000/orders?Action=DeleteQueue", false), "<DeleteQueueResponse ")
+		v.equal("left", len(v.list("")), 0)
+	}},
 	{"1.8", secondHand, inBoth, "a signature that cannot be read", func(x *exam) {
 		v := x.verifying(0)
 		header := map[string]string{"Authorization": "AWS4-HMAC-SHA256 nonsense", "Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "AmazonSQS.ListQueues"}
@@ -79,6 +97,31 @@ var recordedSignatures = []statement{
 		v.equal("status", e.status, 400)
 		v.contains(e, "IncompleteSignature")
 	}},
+}
+
+// signedGET sends a GET that is signed in its query, or else in its header.
+func (x *exam) signedGET(path string, presigned bool) exchange {
+	x.Helper()
+	if presigned {
+		path += "&X-Amz-Expires=300"
+	}
+	request, err := http.NewRequestWithContext(x.Context(), http.MethodGet, x.base+path, nil)
+	x.ok(err)
+	key, err := keys("good", "secret").Retrieve(x.Context())
+	x.ok(err)
+	empty := sha256.Sum256(nil)
+	hash := hex.EncodeToString(empty[:])
+	if presigned {
+		signed, _, err := v4.NewSigner().PresignHTTP(x.Context(), key, request, hash, "sqs", x.region, time.Now())
+		x.ok(err)
+		return x.raw(http.MethodGet, strings.TrimPrefix(signed, x.base), nil, "")
+	}
+	x.ok(v4.NewSigner().SignHTTP(x.Context(), key, request, hash, "sqs", x.region, time.Now()))
+	header := map[string]string{}
+	for name := range request.Header {
+		header[name] = request.Header.Get(name)
+	}
+	return x.raw(http.MethodGet, path, header, "")
 }
 
 // Sections 2.0 and 3: identifiers, and the errors of the table that no other section is about.
