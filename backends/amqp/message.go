@@ -336,8 +336,6 @@ func appendBody(dst []byte, body message.Body) ([]byte, error) {
 // header is the header section of a message (part 3, 3.2.1).
 type header message.Message
 
-func (*header) code() uint64 { return codeHeader }
-
 func (h *header) write(w *listWriter) {
 	w.boolean(h.Durable)
 	if h.Priority != nil {
@@ -370,8 +368,6 @@ func (h *header) read(r *listReader) {
 
 // properties is the section of the immutable properties (part 3, 3.2.4).
 type properties message.Message
-
-func (*properties) code() uint64 { return codeProperties }
 
 func (p *properties) write(w *listWriter) {
 	w.id(p.ID)

@@ -208,8 +208,6 @@ func leaseSession(f *fixture) {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func leaseRelease(f *fixture) {
 	id := f.queue()
 	f.send(id, texts("a", "b", "c")...)

@@ -173,7 +173,6 @@ func (e *refEntity) in(sub Sub, f func(*refMessage) bool) []*refMessage {
 
 func all(*refMessage) bool        { return true }
 func held(x *refMessage) bool     { return x.held() }
-func unheld(x *refMessage) bool   { return !x.held() }
 func deferred(x *refMessage) bool { return x.state == message.Deferred }
 
 func (e *refEntity) grouped() bool { return e.p.RequiresSession || e.p.Groups }
