@@ -25,7 +25,8 @@ import (
 //
 // A value is a string unless the name carries a type, as on the command line. A name or value that would
 // not survive an editor is in double quotes, as a Go string. What has no text form is written
-// @keep: it stays as long as the line stays. A body that is not plain text is base64, a block for
+// @keep: it stays as long as the line stays. A text to which SQS gives a type of its own has that
+// one, price:sqs:Number.float=1.50. A body that is not plain text is base64, a block for
 // each section: [body data], [body value] or [body sequence].
 const (
 	headProperties          = "[properties]"
@@ -132,6 +133,12 @@ func isPlainText(b []byte) bool {
 // formatEntry writes name=value, with the type where it is not the usual one.
 func formatEntry(name string, usual message.Kind, v message.Value) string {
 	s := formatName(name)
+	if d, ok := v.(message.Described); ok {
+		descriptor, _ := d.Descriptor.(message.Symbol)
+		if text, ok := d.Value.(message.String); ok && isSQSType(string(descriptor)) {
+			return s + ":" + string(descriptor) + "=" + formatText(string(text))
+		}
+	}
 	kind := message.KindOf(v)
 	if kind != usual {
 		s += ":" + kind.String()
@@ -140,6 +147,17 @@ func formatEntry(name string, usual message.Kind, v message.Value) string {
 		return s + "=" + keepMark
 	}
 	return s + "=" + formatText(message.FormatValue(v))
+}
+
+// isSQSType reports whether a descriptor is that of a text of SQS, and can be written as a type.
+func isSQSType(descriptor string) bool {
+	for _, t := range [...]string{"sqs:String", "sqs:Number"} {
+		label, ok := strings.CutPrefix(descriptor, t)
+		if ok && (label == "" || label[0] == '.') {
+			return !strings.ContainsAny(label, `=:"`) && !quotes(label)
+		}
+	}
+	return false
 }
 
 func formatName(name string) string {

@@ -12,9 +12,10 @@ import (
 
 // entry is one line name:type=value of a document.
 type entry struct {
-	name string
-	kind message.Kind // 0: not written
-	text string
+	name    string
+	kind    message.Kind   // 0: not written
+	sqsType message.Symbol // of a described text; "": it is none
+	text    string
 }
 
 func parseEntry(line string) (entry, error) {
@@ -39,7 +40,11 @@ func parseEntry(line string) (entry, error) {
 		if !ok {
 			return e, fmt.Errorf("%q: write name=value or name:type=value", line)
 		}
-		if e.kind, ok = message.ParseKind(name); !ok {
+		switch e.kind, ok = message.ParseKind(name); {
+		case ok:
+		case isSQSType(name):
+			e.kind, e.sqsType = message.KindDescribed, message.Symbol(name)
+		default:
 			return e, fmt.Errorf("%q is no type", name)
 		}
 		rest = "=" + value
@@ -58,7 +63,7 @@ func (e entry) value(usual message.Kind) (message.Value, error) {
 	if kind == 0 {
 		kind = usual
 	}
-	if kind >= message.KindList || text == keepMark {
+	if kind >= message.KindList && e.sqsType == "" || text == keepMark {
 		return nil, fmt.Errorf("%s: a %s has no text form; leave the line as it was, or delete it", e.name, kind)
 	}
 	if strings.HasPrefix(text, `"`) {
@@ -66,6 +71,9 @@ func (e entry) value(usual message.Kind) (message.Value, error) {
 		if text, err = strconv.Unquote(text); err != nil {
 			return nil, fmt.Errorf(`%s: what begins with " has to be quoted as a whole, with \" and \\ inside`, e.name)
 		}
+	}
+	if e.sqsType != "" {
+		return message.Described{Descriptor: e.sqsType, Value: message.String(text)}, nil
 	}
 	v, err := message.ParseValue(kind, text)
 	if err != nil {

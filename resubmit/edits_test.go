@@ -334,6 +334,49 @@ func TestDocumentEdits(t *testing.T) {
 	}
 }
 
+// TestDocumentOfSQS: what SQS calls a type of its own is text that can be edited, and keeps its type.
+func TestDocumentOfSQS(t *testing.T) {
+	typed := func(name string, v message.Value) message.Value {
+		return message.Described{Descriptor: message.Symbol(name), Value: v}
+	}
+	m := &message.Message{Body: message.DataBody([]byte("x")), Properties: message.Properties{
+		{Name: "price", Value: typed("sqs:Number.float", message.String("1.50"))},
+		{Name: "zone", Value: typed("sqs:String.a b", message.String("eu"))},
+		{Name: "odd", Value: typed("sqs:String.a=b", message.String("eu"))},
+		{Name: "image", Value: typed("sqs:Binary.png", message.Binary("\x00"))},
+		{Name: "number", Value: typed("sqs:Numbers", message.String("1"))},
+	}}
+	doc := string(FormatDocument(m))
+	for _, line := range []string{
+		"price:sqs:Number.float=1.50\n", "zone:sqs:String.a b=eu\n", "odd:described=@keep\n", "image:described=@keep\n", "number:described=@keep\n",
+	} {
+		if !strings.Contains(doc, line) {
+			t.Errorf("the document has no %q:\n%s", line, doc)
+		}
+	}
+	if same, err := ParseDocument(m, []byte(doc)); err != nil || message.Diff(m, same) != nil {
+		t.Errorf("unchanged: %v, %v", err, message.Diff(m, same))
+	}
+	got, err := ParseDocument(m, []byte(strings.Replace(doc, "=1.50", "=2.75\nadded:sqs:Number=1e3", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := m.Clone()
+	want.Properties[0].Value = typed("sqs:Number.float", message.String("2.75"))
+	want.Properties = slices.Insert(want.Properties, 1, message.Attribute{Name: "added", Value: typed("sqs:Number", message.String("1e3"))})
+	if d := message.Diff(want, got); d != nil {
+		t.Errorf("edited, it differs in %v", d)
+	}
+	for _, bad := range []string{"price:sqs:Binary.png=AA==", "price:sqs:Numbers=1", "price:sqs:Number.float=@keep"} {
+		if _, err := ParseDocument(m, []byte(strings.Replace(doc, "price:sqs:Number.float=1.50", bad, 1))); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	if _, err := ParseDocument(m, []byte("id:sqs:String.x=a\n"+doc)); err == nil {
+		t.Error("a field takes a type of SQS")
+	}
+}
+
 func TestDocumentErrors(t *testing.T) {
 	m := richMessage()
 	doc := string(FormatDocument(m))
