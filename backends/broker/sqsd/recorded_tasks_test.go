@@ -213,7 +213,19 @@ var recordedTasks = []statement{
 		if took := x.time().Sub(begin); took < 3*time.Second || took > 6*time.Second {
 			x.Errorf("it took %v", took)
 		}
-		x.equal("moved", len(x.receive(source)), 4)
+		x.gives(source, "1", "2", "3", "4") // the oldest first
+	}},
+	{"2.14", inferred, inBoth, "what is in flight is moved when it is visible again", func(x *exam) {
+		source, dlq := x.withDLQ(1)
+		x.bury(source, "held", "free")
+		x.receive(dlq, most(1), hidden(20))
+		x.started(x.arn("dlq"), "", 0)
+		x.wait(10 * time.Second)
+		x.equal("status", *x.lastTask(x.arn("dlq")).Status, "RUNNING")
+		x.gives(source, "free")
+		x.wait(11 * time.Second)
+		x.equal("moved", x.settled(x.arn("dlq")).ApproximateNumberOfMessagesMoved, int64(2))
+		x.gives(source, "held")
 	}},
 	{"2.14", recorded, inBoth, "a destination that is deleted while the task runs", func(x *exam) {
 		source, _ := x.withDLQ(1)

@@ -102,10 +102,11 @@ var recordedWire = []statement{
 	{"1.2", secondHand, inBoth, "list values are not supported", func(x *exam) {
 		q := x.queue("orders")
 		if x.query() {
-			e := x.rawForm("/", "Action=SendMessage&MessageBody=a&QueueUrl="+url.QueryEscape(q)+
-				"&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String&MessageAttribute.1.Value.StringListValue.1=x")
-			x.contains(e, "<Code>AWS.SimpleQueueService.UnsupportedOperation</Code>")
-			x.equal("status", e.status, 400)
+			for _, value := range []string{"DataType=String&MessageAttribute.1.Value.StringListValue.1=x", "DataType=Binary&MessageAttribute.1.Value.BinaryListValue.1=AQ%3D%3D"} {
+				e := x.rawForm("/", "Action=SendMessage&MessageBody=a&QueueUrl="+url.QueryEscape(q)+"&MessageAttribute.1.Name=a&MessageAttribute.1.Value."+value)
+				x.contains(e, "<Code>AWS.SimpleQueueService.UnsupportedOperation</Code>")
+				x.equal("status", e.status, 400)
+			}
 			return
 		}
 		_, err := x.trySend(q, "a", func(in *sqs.SendMessageInput) {
