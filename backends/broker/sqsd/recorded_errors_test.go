@@ -182,17 +182,24 @@ var recordedErrors = []statement{
 			x.refused(err, invalidParameter(""))
 		}
 	}},
+	{"3", inferred, onlyJSON, "characters of control in the text of an error", func(x *exam) {
+		m := garbage()
+		m.ReceiptHandle = aws.String("\x01\x1f\b\f\u007f\u2028")
+		x.refused(x.tryDelete(x.queue("orders"), m), plainly(404, "ReceiptHandleIsInvalid", `The input receipt handle "`+*m.ReceiptHandle+`" is not a valid receipt handle.`))
+	}},
 	{"2.2", inferred, inBoth, "a receive that waits ends when its queue is deleted", func(x *exam) {
-		q := x.queue("orders")
+		v, come := x.announcing()
+		q := v.queue("orders")
 		done := make(chan time.Duration)
 		begin := time.Now()
 		go func() {
-			_, _ = x.api.ReceiveMessage(x.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q, WaitTimeSeconds: 20})
+			_, _ = v.api.ReceiveMessage(v.Context(), &sqs.ReceiveMessageInput{QueueUrl: &q, WaitTimeSeconds: 20})
 			done <- time.Since(begin)
 		}()
-		x.ok(x.drop(q))
+		<-come
+		v.ok(v.drop(q))
 		if took := <-done; took > 15*time.Second {
-			x.Errorf("it took %v", took)
+			v.Errorf("it took %v", took)
 		}
 	}},
 	{"2.11", secondHand, inBoth, "in a batch, a visibility timeout that is absent is not zero", func(x *exam) {

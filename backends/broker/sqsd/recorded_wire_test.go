@@ -83,6 +83,13 @@ var recordedWire = []statement{
 		e := x.rawForm("/", "Action=GetQueueAttributes&Nonsense=1&Entry.1.Id=x&QueueUrl="+url.QueryEscape(q)+"&AttributeName.1=QueueArn")
 		x.contains(e, "<Value>"+x.arn("orders")+"</Value>")
 	}},
+	{"1.2", inferred, onlyJSON, "a body that is empty is as good as an empty object", func(x *exam) {
+		for _, body := range []string{"", " ", "{}", " { } "} {
+			e := x.rawJSON("/", "AmazonSQS.ListQueues", body)
+			x.equal("status of "+body, e.status, 200)
+			x.equal("body", string(e.body), "{}")
+		}
+	}},
 	{"1.2", secondHand, onlyJSON, "a body that is no object", func(x *exam) {
 		for _, body := range []string{"[]", "1", `"a"`, `{"QueueName":`, "null x"} {
 			e := x.rawJSON("/", "AmazonSQS.CreateQueue", body)
@@ -92,10 +99,10 @@ var recordedWire = []statement{
 		}
 	}},
 	{"1.2", inferred, onlyJSON, "numbers and truth values are taken for attributes, and texts for numbers", func(x *exam) {
-		e := x.rawJSON("/", "AmazonSQS.CreateQueue", `{"QueueName":"a.fifo","Attributes":{"VisibilityTimeout":31,"FifoQueue":true}}`)
+		e := x.rawJSON("/", "AmazonSQS.CreateQueue", `{"QueueName":"a.fifo","Attributes":{"VisibilityTimeout":31,"FifoQueue":true,"SqsManagedSseEnabled":false}}`)
 		x.equal("status", e.status, 200)
 		q := x.base + "/000000000000/a.fifo"
-		x.has(q, "VisibilityTimeout", "31", "FifoQueue", "true")
+		x.has(q, "VisibilityTimeout", "31", "FifoQueue", "true", "SqsManagedSseEnabled", "false")
 		e = x.rawJSON("/", "AmazonSQS.ReceiveMessage", `{"QueueUrl":"`+q+`","MaxNumberOfMessages":"10","WaitTimeSeconds":"0"}`)
 		x.equal("body", string(e.body), "{}")
 	}},
