@@ -228,6 +228,17 @@ func (e *Engine) view() (store.Snapshot, func()) {
 	}
 }
 
+// reader returns a reader of about n messages, and what ends the reading. The caller holds the
+// lock.
+func (e *Engine) reader(n int) (*store.Reader, func()) {
+	e.readers.Add(1)
+	r := e.store.Reader(n)
+	return r, func() {
+		_ = r.Close() // it only lets go
+		e.readers.Done()
+	}
+}
+
 func unavailable(err error) error {
 	if err == nil {
 		return nil

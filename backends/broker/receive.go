@@ -34,56 +34,56 @@ type ReceiveOptions struct {
 // nothing.
 func (e *Engine) Receive(a Address, o ReceiveOptions) ([]*message.Message, error) {
 	var below uint64
-	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
+	return e.receive(a, o, func(k *taker) error {
 		if below == 0 { // before what expires can come back here by forwarding
-			below = q.of.next
+			below = k.q.of.next
 		}
-		if err := t.expireReady(q); err != nil {
-			return nil, err
+		if err := k.t.expireReady(k.q); err != nil {
+			return err
 		}
-		k := &taker{t: t, q: q, o: o, below: below}
-		return k, k.free()
+		k.below = below
+		return k.free()
 	})
 }
 
 // ReceiveDeferred locks deferred messages by their sequence numbers and returns them whole,
 // all or none. The error is [ErrNoMessage] or [ErrLocked].
 func (e *Engine) ReceiveDeferred(a Address, o ReceiveOptions, seqs ...int64) ([]*message.Message, error) {
-	return e.receive(a, o, func(t *tx, q *queue) (*taker, error) {
-		k := &taker{t: t, q: q, o: o, below: q.of.next}
+	return e.receive(a, o, func(k *taker) error {
+		q := k.q
 		if q.sub == Main && q.of.p.RequiresSession {
-			s, err := t.e.held(q, o.Session)
+			s, err := e.held(q, o.Session)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			k.session = s.g
 		}
 		for i, n := range seqs {
 			if l := q.locked[uint64(n)]; l != nil && l.st.State == message.Deferred {
-				return nil, fmt.Errorf("%w: message %d", ErrLocked, n)
+				return fmt.Errorf("%w: message %d", ErrLocked, n)
 			}
 			if !q.deferred.Contains(uint64(n)) || slices.Contains(seqs[:i], n) {
-				return nil, fmt.Errorf("%w: %d is not deferred", ErrNoMessage, n)
+				return fmt.Errorf("%w: %d is not deferred", ErrNoMessage, n)
 			}
-			st, err := e.store.State(q.key(uint64(n)))
+			st, err := k.r.State(q.key(uint64(n)))
 			if err != nil {
-				return nil, fmt.Errorf("message %d: %w", n, err)
+				return fmt.Errorf("message %d: %w", n, err)
 			}
 			if k.session != nil && message.Str(st.Session) != k.session.id {
-				return nil, fmt.Errorf("%w: %d is of another session", ErrNoMessage, n)
+				return fmt.Errorf("%w: %d is of another session", ErrNoMessage, n)
 			}
 		}
 		for _, n := range seqs {
 			if _, err := k.take(uint64(n)); err != nil {
-				return k, err
+				return err
 			}
 		}
-		return k, nil
+		return nil
 	})
 }
 
 // receive runs commands that take messages until one finds some, or there are none.
-func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*taker, error)) ([]*message.Message, error) {
+func (e *Engine) receive(a Address, o ReceiveOptions, take func(*taker) error) ([]*message.Message, error) {
 	for {
 		msgs, again, err := e.receiveOnce(a, o, take)
 		if err != nil || len(msgs) > 0 || !again {
@@ -94,7 +94,7 @@ func (e *Engine) receive(a Address, o ReceiveOptions, take func(*tx, *queue) (*t
 
 // receiveOnce runs a command that takes messages, and reads them. again: there may be some
 // behind those that were moved, expired or damaged.
-func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*tx, *queue) (*taker, error)) (msgs []*message.Message, again bool, err error) {
+func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*taker) error) (msgs []*message.Message, again bool, err error) {
 	t, q, err := e.on(a)
 	if err != nil {
 		return nil, false, err
@@ -103,8 +103,10 @@ func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*tx, *queue)
 		t.end()
 		return nil, false, err
 	}
-	k, err := take(t, q)
-	if err != nil && (k == nil || k.count() == 0) { // else it shows again at the next call
+	r, done := e.reader(o.Max)
+	defer done()
+	k := &taker{t: t, q: q, o: o, r: r}
+	if err := take(k); err != nil && k.count() == 0 { // else it shows again at the next call
 		if t.batch.Empty() {
 			t.end()
 			return nil, false, err
@@ -117,15 +119,13 @@ func (e *Engine) receiveOnce(a Address, o ReceiveOptions, take func(*tx, *queue)
 	if o.Delete {
 		return k.whole, k.tired(), t.commit()
 	}
-	e.readers.Add(1) // what is locked stays, so it is read without a snapshot
-	defer e.readers.Done()
 	retention := q.of.p.Retention
 	if err := t.flush(); err != nil {
 		return nil, false, err
 	}
 	out := make([]*message.Message, 0, len(k.taken))
-	for _, s := range k.taken {
-		m, _, err := read(e.store, s, false)
+	for _, s := range k.taken { // what is locked stays, so it is read without a snapshot
+		m, _, err := read(r, s, false)
 		switch {
 		case isDamage(err):
 			err = e.giveUp(a, s)
@@ -197,7 +197,8 @@ type taker struct {
 	t       *tx
 	q       *queue
 	o       ReceiveOptions
-	below   uint64 // numbers from here on were given in this call, by a redrive to itself
+	r       *store.Reader
+	below   uint64 // numbers from here on were given in this call, by a redrive to itself; 0: none
 	session *group
 	passed  int   // messages that were moved or removed instead
 	bytes   int64 // of those that were taken
@@ -285,7 +286,7 @@ func (k *taker) from(set orderedSet, limit uint64) error {
 // take takes one free message, unless it turns out to be damaged, expired or received too often.
 func (k *taker) take(seq uint64) (bool, error) {
 	t, q := k.t, k.q
-	st, err := t.e.store.State(q.key(seq))
+	st, err := k.r.State(q.key(seq))
 	switch {
 	case isDamage(err):
 		t.e.quarantine(q, seq, nil)
@@ -332,7 +333,7 @@ func (k *taker) take(seq uint64) (bool, error) {
 // remove takes a message for good. It is read before, so that one that cannot be read is not
 // lost.
 func (k *taker) remove(seq uint64, st *store.State) (bool, error) {
-	m, _, err := read(k.t.e.store, store.Message{Key: k.q.key(seq), State: *st}, false)
+	m, _, err := read(k.r, store.Message{Key: k.q.key(seq), State: *st}, false)
 	if isDamage(err) {
 		k.t.e.quarantine(k.q, seq, st)
 		return false, nil

@@ -15,6 +15,53 @@ import (
 // ErrNotFound is returned for a record that is not there.
 var ErrNotFound = errors.New("no such record")
 
+// Reader reads records of messages as they are now, those that lie next to one another cheaply.
+// It is used by one goroutine, which knows that what it reads stays. Close it.
+type Reader struct {
+	s                     *Store
+	states, heads, bodies cursor
+}
+
+// Reader returns a reader of about n messages.
+func (s *Store) Reader(n int) *Reader {
+	several := n > 2 // else finding one by one costs less
+	of := func(prefix byte) cursor { return cursor{prefix: prefix, used: several} }
+	return &Reader{s, of(prefixState), of(prefixHead), of(prefixBody)}
+}
+
+// Close lets go of what the reader has used.
+func (r *Reader) Close() error {
+	return errors.Join(r.states.close(), r.heads.close(), r.bodies.close())
+}
+
+// State returns the state of one message.
+func (r *Reader) State(k Key) (State, error) {
+	if b, ok := r.s.recent.get(stateSlot(k)); ok {
+		return decodeState(b)
+	}
+	b, err := r.states.get(r.s.db, k.bytes())
+	if err != nil {
+		return State{}, err
+	}
+	return decodeState(b)
+}
+
+// Head is [Store.Head].
+func (r *Reader) Head(id uint64) (*message.Message, int, error) {
+	if b, ok := r.s.recent.get(contentSlot(prefixHead, id)); ok {
+		return decodeHead(b, nil)
+	}
+	return decodeHead(r.heads.get(r.s.db, contentKey(prefixHead, id)))
+}
+
+// Body is [Store.Body].
+func (r *Reader) Body(id uint64) (message.Body, error) {
+	if b, ok := r.s.recent.get(contentSlot(prefixBody, id)); ok {
+		return decodeBody(b, nil)
+	}
+	return decodeBody(r.bodies.get(r.s.db, contentKey(prefixBody, id)))
+}
+
 // Snapshot is the store as it stood at one moment, so that a message is never read half
 // before and half after a change. It is used by one goroutine. Close it.
 type Snapshot struct {
@@ -30,8 +77,8 @@ func (s *Store) Snapshot() Snapshot {
 // Close lets the snapshot go.
 func (v Snapshot) Close() error { return errors.Join(v.heads.close(), v.bodies.close(), v.s.Close()) }
 
-// cursor reads the contents of one kind. The first is looked up; from the second on it is a
-// page that is read, whose contents are neighbours as a rule, and an iterator finds the
+// cursor reads the records of one kind. The first is looked up; from the second on it is a
+// page that is read, whose records are neighbours as a rule, and an iterator finds the
 // next of them close to the last.
 type cursor struct {
 	prefix byte
@@ -39,9 +86,8 @@ type cursor struct {
 	it     *pebble.Iterator
 }
 
-// get returns a copy of a content's record, checked.
-func (c *cursor) get(s *pebble.Snapshot, id uint64) ([]byte, error) {
-	key := contentKey(c.prefix, id)
+// get returns a copy of a record, checked.
+func (c *cursor) get(s pebble.Reader, key []byte) ([]byte, error) {
 	if !c.used {
 		c.used = true
 		return get(s, key)
@@ -146,7 +192,12 @@ func states(r pebble.Reader, from, to []byte) iter.Seq2[Message, error] {
 }
 
 // State returns the state of one message.
-func (s *Store) State(k Key) (State, error) { return state(s.db, k) }
+func (s *Store) State(k Key) (State, error) {
+	if b, ok := s.recent.get(stateSlot(k)); ok {
+		return decodeState(b)
+	}
+	return state(s.db, k)
+}
 
 // State returns the state of one message.
 func (v Snapshot) State(k Key) (State, error) { return state(v.s, k) }
@@ -182,12 +233,15 @@ func (s *Store) last(prefix byte) (uint64, error) {
 // Head returns a new message with every section but the body, and how many bytes are stored
 // for it.
 func (v Snapshot) Head(id uint64) (*message.Message, int, error) {
-	return decodeHead(v.heads.get(v.s, id))
+	return decodeHead(v.heads.get(v.s, contentKey(prefixHead, id)))
 }
 
 // Head is [Snapshot.Head] of what is applied now. Heads and bodies never change, so that
 // whoever knows that a message stays needs no snapshot to read it.
 func (s *Store) Head(id uint64) (*message.Message, int, error) {
+	if b, ok := s.recent.get(contentSlot(prefixHead, id)); ok {
+		return decodeHead(b, nil)
+	}
 	return decodeHead(get(s.db, contentKey(prefixHead, id)))
 }
 
@@ -201,11 +255,14 @@ func decodeHead(b []byte, err error) (*message.Message, int, error) {
 
 // Body returns a body.
 func (v Snapshot) Body(id uint64) (message.Body, error) {
-	return decodeBody(v.bodies.get(v.s, id))
+	return decodeBody(v.bodies.get(v.s, contentKey(prefixBody, id)))
 }
 
 // Body is [Snapshot.Body] of what is applied now.
 func (s *Store) Body(id uint64) (message.Body, error) {
+	if b, ok := s.recent.get(contentSlot(prefixBody, id)); ok {
+		return decodeBody(b, nil)
+	}
 	return decodeBody(get(s.db, contentKey(prefixBody, id)))
 }
 

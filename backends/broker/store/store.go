@@ -21,6 +21,7 @@ type Store struct {
 	fs   *failStop
 	pace pace
 
+	recent  recent
 	batches sync.Pool // of *Batch
 }
 
@@ -86,9 +87,9 @@ func options(fs *failStop) *pebble.Options {
 		Logger:             failStopLogger{fs},
 		MaxOpenFiles:       256,
 		MemTableSize:       16 << 20,
-		// The memory of the store, beyond which it does not grow with what it holds. What
-		// is written and not yet in a table counts too, up to 48 MB: with a smaller cache
-		// there is none, and every read decodes an index.
+		// The memory of the store, beyond which, and what was written last, it does not grow
+		// with what it holds. What is written and not yet in a table counts too, up to 48 MB:
+		// with a smaller cache there is none, and every read decodes an index.
 		CacheSize: 96 << 20,
 		// A writer that waits for a compaction waits for ever if a table cannot be read:
 		// the store slows writers down instead.
@@ -250,6 +251,7 @@ func (s *Store) write(b *Batch, apply func(*pebble.Batch, *pebble.WriteOptions) 
 	err := b.err
 	if err == nil {
 		s.wait(b.b.Len())
+		s.recent.note(b.b)
 		err = guard(func() error { return apply(b.b, o) })
 	}
 	if err != nil {
