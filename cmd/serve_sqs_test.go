@@ -1,10 +1,12 @@
 package cmd
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -191,6 +193,59 @@ func TestServeEndsReceivesThatWait(t *testing.T) {
 	if took := time.Since(began); got != empty || server.code != exitDone || took > drainTime {
 		t.Errorf("the receive that waits: %+v; the server ended after %s with exit code %d:\n%s", got, took, server.code, &server.said)
 	}
+}
+
+// TestServeOfSQSStopsUnderLoad: what was acknowledged before the server was told to stop is there
+// afterwards, and it stops soon.
+func TestServeOfSQSStopsUnderLoad(t *testing.T) {
+	const senders, enough = 4, 200
+	data := t.TempDir()
+	server := startServe(t, "--data", data)
+	if got := server.call("CreateQueue", `{"QueueName":"orders"}`); got.status != http.StatusOK {
+		t.Fatalf("create a queue: %+v", got)
+	}
+	ids := make(chan string, 10_000)
+	var wg sync.WaitGroup
+	for range senders {
+		wg.Go(func() {
+			for {
+				got := server.call("SendMessage", `{"QueueUrl":"orders","MessageBody":"{}"}`)
+				if got.err != nil || got.status != http.StatusOK {
+					return
+				}
+				var sent struct {
+					ID string `json:"MessageId"`
+				}
+				if err := json.Unmarshal([]byte(got.body), &sent); err != nil {
+					t.Errorf("%s: %v", got.body, err)
+					return
+				}
+				ids <- sent.ID
+			}
+		})
+	}
+	go func() {
+		wg.Wait()
+		close(ids)
+	}()
+	acknowledged := map[string]bool{}
+	for range enough {
+		id, ok := <-ids
+		if !ok {
+			t.Fatalf("after %d messages none is acknowledged", len(acknowledged))
+		}
+		acknowledged[id] = true
+	}
+	began := time.Now()
+	server.stop()
+	<-server.ended
+	if took := time.Since(began); server.code != exitDone || took > drainTime {
+		t.Errorf("it ended after %s with exit code %d:\n%s", took, server.code, &server.said)
+	}
+	for id := range ids {
+		acknowledged[id] = true
+	}
+	requireStored(t, data, acknowledged)
 }
 
 // TestPatientLimits: no client that may wait is cut off, whatever the limits of HTTP are.
