@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -149,11 +150,11 @@ func (x *exam) equal(what string, got, want any) {
 	}
 }
 
-func show(v any) any {
+func show(v any) string {
 	if b, err := json.Marshal(v); err == nil {
 		return string(b)
 	}
-	return v
+	return fmt.Sprint(v)
 }
 
 // refusal is an error as the service says it.

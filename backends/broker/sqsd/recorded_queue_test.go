@@ -386,6 +386,11 @@ var recordedAttributes = []statement{
 		_, err := x.create("orders", "RedrivePolicy", policy)
 		x.refused(err, badPolicy(policy, "RedrivePolicy", "Dead-letter queue must be same type of queue as the source.."))
 	}},
+	{"3", recorded, inBoth, "a redrive policy whose target is no ARN", func(x *exam) {
+		const policy = `{"deadLetterTargetArn": "dummy", "maxReceiveCount": 42}`
+		_, err := x.create("orders", "RedrivePolicy", policy)
+		x.refused(err, badPolicy(policy, "RedrivePolicy", "Invalid value for deadLetterTargetArn."))
+	}},
 	{"3", recorded, inBoth, "redrive policies that lack something", func(x *exam) {
 		x.queue("dlq")
 		q := x.queue("orders")

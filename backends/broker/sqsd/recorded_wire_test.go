@@ -445,6 +445,27 @@ var recordedMD5 = []statement{
 			}
 		}
 	}},
+	{"1.9", recorded, inBoth, "the recorded check sums of what is returned", func(x *exam) {
+		q := x.queue("orders")
+		out := x.send(q, "msg", text("Help.Me", "String", "Me"), text("Hello", "String", "There"), text("General", "String", "Kenobi"))
+		x.equal("sent", *out.MD5OfMessageAttributes, "4c360f3fdafd970e05fae2f149d997f5")
+		x.equal("body", *out.MD5OfMessageBody, "6e2baaf3b97dbeef01c0043275f9a0e7")
+		for _, c := range []struct {
+			names []string
+			sum   *string
+		}{
+			{[]string{"All"}, aws.String("4c360f3fdafd970e05fae2f149d997f5")},
+			{[]string{"*"}, aws.String("4c360f3fdafd970e05fae2f149d997f5")},
+			{[]string{".*"}, aws.String("4c360f3fdafd970e05fae2f149d997f5")},
+			{[]string{"Hello", "General"}, aws.String("fca026605781cb4126a1e9044df24232")},
+			{[]string{"Hello", "Foo"}, aws.String("a311262e065454b75da111d535b8dacd")},
+			{[]string{"Hel.*"}, aws.String("83fee93c1bcd8b9a5a923ffacdc636c7")},
+			{[]string{"Foo", "Help"}, nil},
+			{nil, nil},
+		} {
+			x.equal(show(c.names), x.open(q, messageNames(c.names...))[0].MD5OfMessageAttributes, c.sum)
+		}
+	}},
 	{"1.9", recorded, inBoth, "custom labels count in the check sum", func(x *exam) {
 		q := x.queue("orders")
 		x.send(q, "a", text("n", "Number.int", "007"), text("s", "String.json", "{}"), bytesOf("b", "Binary.png", []byte("\x89PNG")), text("big", "Number", "1.50E+10"))

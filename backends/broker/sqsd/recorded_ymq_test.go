@@ -176,6 +176,7 @@ var recordedYMQ = []statement{
 			`{"maxReceiveCount":1}`: "RedrivePolicy attribute is ill-constructed.",
 			x.policy("dlq.fifo", 1): "Target dead letter queue should have the same type as source queue.",
 			`{"deadLetterTargetArn":"yrn:yc:ymq:other:` + ymqFolder + `:dlq","maxReceiveCount":1}`: "Invalid deadLetterTargetArn.",
+			`{"deadLetterTargetArn":"dummy","maxReceiveCount":1}`:                                  "Invalid deadLetterTargetArn.",
 		} {
 			_, err := x.create("orders", "RedrivePolicy", policy)
 			if err == nil {

@@ -55,6 +55,9 @@ func setRedrivePolicy(x *setting, value string) *apiError {
 		return reason("Invalid value for maxReceiveCount: %s, valid values are from 1 to %d both inclusive.", text, maxReceives)
 	}
 	q, ok := parseARN(*policy.Target)
+	if !ok && strings.Count(*policy.Target, ":") < 5 {
+		return reason("Invalid value for deadLetterTargetArn.") // it is no ARN at all
+	}
 	if !ok {
 		return reason("Only SQS queues are valid resources for deadLetterTargetArn.")
 	}
@@ -104,7 +107,7 @@ func (f *flavor) badPolicy(value, name, reason string) *apiError {
 		return invalidParameter("maxReceiveCount must be greater than 0 and less than %d.", maxReceives+1)
 	case strings.Contains(reason, "same type"):
 		return invalidParameter("Target dead letter queue should have the same type as source queue.")
-	case strings.Contains(reason, "valid resources"), strings.Contains(reason, "not exist"):
+	case strings.Contains(reason, "valid resources"), strings.Contains(reason, "value for deadLetter"), strings.Contains(reason, "not exist"):
 		return invalidParameter("Invalid deadLetterTargetArn.")
 	}
 	return invalidParameter("RedrivePolicy attribute is ill-constructed.")
