@@ -59,9 +59,14 @@ var recordedYMQ = []statement{
 		x.gives(q, "a")
 		x.ok(x.drop(q))
 		x.wait(time.Second)
-		if again := x.queue("orders"); again == q {
+		again := x.queue("orders")
+		if again == q {
 			x.Errorf("the same URL %s again", again)
 		}
+		_, err := x.trySend(q, "a")
+		x.refused(err, noYMQQueue())
+		x.send(again, "b")
+		x.gives(again, "b")
 	}},
 	{"5.1", yandexSays, inBoth, "ARNs", func(x *exam) {
 		x.has(x.queue("orders"), "QueueArn", "yrn:yc:ymq:ru-central1:b1g00000000000000000:orders")
