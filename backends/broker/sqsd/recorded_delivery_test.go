@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Section 4.1: visibility and retention.
+// 4.1: visibility and retention.
 var recordedDelivery = []statement{
 	{"4.1", recorded, inBoth, "a message that is visible again comes before later ones", func(x *exam) {
 		q := x.queue("orders")
@@ -61,7 +61,7 @@ var recordedDelivery = []statement{
 	}},
 }
 
-// Section 4.2: dead letters.
+// 4.2: dead letters.
 var recordedRedrive = []statement{
 	{"4.2", recorded, inBoth, "maxReceiveCount 1: the first receive delivers, the second moves", func(x *exam) {
 		dlq := x.queue("dlq", "VisibilityTimeout", "0")
@@ -205,7 +205,7 @@ var recordedRedrive = []statement{
 	}},
 }
 
-// Section 4.4: message groups.
+// 4.4: message groups.
 var recordedGroups = []statement{
 	{"4.4", recorded, inBoth, "a receive gives several of one group, then of the next", func(x *exam) {
 		q := x.fifo("orders")
@@ -314,7 +314,7 @@ var recordedGroups = []statement{
 	}},
 }
 
-// Section 4.4: duplicates.
+// 4.4: duplicates.
 var recordedDuplicates = []statement{
 	{"4.4", recorded, inBoth, "the same content is a duplicate", func(x *exam) {
 		q := x.fifo("orders")

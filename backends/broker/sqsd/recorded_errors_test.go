@@ -33,7 +33,7 @@ func unsigned(status int, shape, code, text string) refusal {
 	return refusal{status: status, shape: coral + shape, code: code, text: text}
 }
 
-// Section 1.8: what is said of signatures.
+// 1.8: what is said of signatures.
 var recordedSignatures = []statement{
 	{"1.8", secondHand, inBoth, "a signature that is right", func(x *exam) {
 		v := x.verifying(0)
@@ -124,7 +124,7 @@ func (x *exam) signedGET(path string, presigned bool) exchange {
 	return x.raw(http.MethodGet, path, header, "")
 }
 
-// Sections 2.0 and 3: identifiers, and the errors of the table that no other section is about.
+// 2.0 and 3: identifiers, and the errors of the table that no other section is about.
 var recordedErrors = []statement{
 	{"2.0", documented, inBoth, "ids of messages are UUIDs of version 4, sequence numbers have 20 digits", func(x *exam) {
 		out := x.send(x.fifo("orders"), "a", group("g"))

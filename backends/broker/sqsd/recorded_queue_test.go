@@ -41,7 +41,7 @@ func differs(name string) refusal {
 	}
 }
 
-// Sections 2.1 to 2.4: making, finding and deleting queues.
+// 2.1 to 2.4: making, finding and deleting queues.
 var recordedCreate = []statement{
 	{"2.1", inferred, inBoth, "ranges of attributes", func(x *exam) {
 		for name, values := range map[string][]string{
@@ -243,7 +243,7 @@ var recordedCreate = []statement{
 	}},
 }
 
-// Sections 2.5 and 2.6: the attributes of queues.
+// 2.5 and 2.6: the attributes of queues.
 var recordedAttributes = []statement{
 	{"2.5", secondHand, inBoth, "without names nothing is returned", func(x *exam) {
 		x.equal("attributes", x.attributes(x.queue("orders")), map[string]string(nil))

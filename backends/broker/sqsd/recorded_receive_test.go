@@ -15,7 +15,7 @@ import (
 	"dlq/backends/broker/sqsd"
 )
 
-// Section 2.9: receiving.
+// 2.9: receiving.
 var recordedReceive = []statement{
 	{"2.9", recorded, inBoth, "a number of messages out of range", func(x *exam) {
 		q := x.queue("orders")
@@ -236,7 +236,7 @@ func (x *exam) announcing() (v *exam, come chan struct{}) {
 // millis is the time now as message attributes have it.
 func (x *exam) millis() string { return strconv.FormatInt(x.time().UnixMilli(), 10) }
 
-// Sections 2.10 and 2.11: deleting, and changing the visibility.
+// 2.10 and 2.11: deleting, and changing the visibility.
 var recordedSettle = []statement{
 	{"2.10", recorded, inBoth, "a handle that is garbage", func(x *exam) {
 		q := x.queue("orders")
@@ -422,7 +422,7 @@ func (x *exam) batchErrors(try func(ids ...string) error, entry string) {
 	x.refused(try("a", "b", "a"), prefixed(400, "BatchEntryIdsNotDistinct", "Id a repeated."))
 }
 
-// Section 2.12: purging.
+// 2.12: purging.
 var recordedPurge = []statement{
 	{"2.12", recorded, inBoth, "a purge takes what is visible, hidden and delayed", func(x *exam) {
 		q := x.queue("orders")

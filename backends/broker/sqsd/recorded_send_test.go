@@ -28,7 +28,7 @@ func badValue(value, parameter, reason string) refusal {
 	return invalidParameter("Value " + value + " for parameter " + parameter + " is invalid. Reason: " + reason)
 }
 
-// Section 2.7: sending.
+// 2.7: sending.
 var recordedSend = []statement{
 	{"2.7", recorded, inBoth, "a message of exactly the limit passes, one byte more does not", func(x *exam) {
 		q := x.queue("orders", "MaximumMessageSize", "1024", "VisibilityTimeout", "0")
@@ -187,7 +187,7 @@ var recordedSend = []statement{
 	}},
 }
 
-// Section 2.7, of FIFO queues.
+// 2.7: sending to FIFO queues.
 var recordedFIFOSend = []statement{
 	{"2.7", recorded, inBoth, "a message group is required", func(x *exam) {
 		q := x.queue("orders.fifo", "FifoQueue", "true")
@@ -245,7 +245,7 @@ var recordedFIFOSend = []statement{
 	}},
 }
 
-// Section 2.8: sending several messages.
+// 2.8: sending several messages.
 var recordedBatch = []statement{
 	{"2.8", recorded, inBoth, "an empty batch", func(x *exam) {
 		_, err := x.batch(x.queue("orders"))

@@ -22,7 +22,7 @@ func (x *exam) forbid(url, label string) error {
 	return err
 }
 
-// Section 2.13: tags and permissions.
+// 2.13: tags and permissions.
 var recordedPermissions = []statement{
 	{"2.13", recorded, inBoth, "tags are added and overwritten", func(x *exam) {
 		q := x.queue("orders")
@@ -116,7 +116,7 @@ func (x *exam) settled(source string) types.ListMessageMoveTasksResultEntry {
 	return types.ListMessageMoveTasksResultEntry{}
 }
 
-// Section 2.14: move tasks.
+// 2.14: move tasks.
 var recordedTasks = []statement{
 	{"2.14", recorded, inBoth, "a task handle says the task and its source", func(x *exam) {
 		x.withDLQ(1)
@@ -291,7 +291,7 @@ var recordedTasks = []statement{
 	}},
 }
 
-// Section 2.14: what is wrong with a move task.
+// 2.14: what is wrong with a move task.
 var recordedTaskErrors = []statement{
 	{"2.14", recorded, inBoth, "the source is required", func(x *exam) {
 		_, err := x.startTask("", "", 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Section 1 of the specification: how requests and answers are written.
+// Number 1: how requests and answers are written.
 var recordedWire = []statement{
 	{"1.1", recorded, onlyJSON, "JSON may be posted to the path of a queue", func(x *exam) {
 		q := x.queue("orders")
@@ -401,7 +401,7 @@ var recordedWire = []statement{
 	}},
 }
 
-// Section 1.9: the check sums that clients calculate, too.
+// 1.9: the check sums that clients calculate, too.
 var recordedMD5 = []statement{
 	{"1.9", recorded, inBoth, "the recorded check sums", func(x *exam) {
 		q := x.queue("orders")

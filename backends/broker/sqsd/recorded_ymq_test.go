@@ -17,10 +17,11 @@ import (
 	"dlq/backends/broker/sqsd"
 )
 
-// What Yandex Message Queue does otherwise: a case for each line of section 5.2 of the
-// specification, and for the forms of 5.1.
+// What Yandex Message Queue does otherwise than Amazon SQS, by subject: 5.1 are the forms of its
+// names, 5.2 the differences. Source: https://yandex.cloud/docs/message-queue/api-ref and the
+// open server of YMQ.
 //
-// Lines that are not tested, and why:
+// Differences that are not tested, and why:
 //
 //   - rate: no rate is imposed here. What is said when one is exceeded is tested.
 //   - receive poll: here a message wakes a poll at once, which is within what the service does.
@@ -221,7 +222,7 @@ var recordedYMQ = []statement{
 			x.equal("count", m.Attributes["ApproximateReceiveCount"], "1")
 		}
 	}},
-	{"5.2 missing dedup id / group", yandexSays, inBoth, "both are missing parameters", func(x *exam) {
+	{"5.2 missing dedup id or group", yandexSays, inBoth, "both are missing parameters", func(x *exam) {
 		q := x.queue("orders.fifo", "FifoQueue", "true")
 		missing := func(name string) refusal {
 			want := missingParameter(name)
