@@ -97,6 +97,9 @@ func options(fs *failStop) *pebble.Options {
 		// What is read is checked by the store; damage that pebble finds comes back as an error.
 		EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
+	// Every message is removed one day, so that tables full of tombstones are nothing special:
+	// the usual compactions drop them, and compacting them out of turn costs as much as all else.
+	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	for i := range o.Levels {
 		// Bodies are read in order more often than not. But what pebble does with a damaged
 		// block takes the square of its size: it tries to find the bit that flipped.
