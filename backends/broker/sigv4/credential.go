@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -46,17 +45,23 @@ type Credential struct {
 // signature is everything that a request says of its signature.
 type signature struct {
 	Credential
-	headers []string // the names of those that are signed, in lower case
-	value   string   // in hexadecimal digits
-	time    string   // X-Amz-Date
-	expires string   // X-Amz-Expires of a presigned URL
+	headers string // the names of those that are signed, in lower case, joined by ";"
+	value   string // in hexadecimal digits
+	time    string // X-Amz-Date, or what Date would be in its form
+	dated   string // the name of the header that has the time; "": none has
+	expires string // X-Amz-Expires of a presigned URL
 }
 
-// The bounds of what is read.
+// The bounds of what is read: they keep a request that nobody has signed cheap to refuse.
 const (
-	maxAuthorization = 8 << 10 // bytes
+	maxParameter     = 8 << 10 // bytes, of the header Authorization or a parameter of a URL
 	maxSignedHeaders = 64
+	maxParameters    = 4096 // of a query string
+	maxShown         = 128  // bytes of the request in the text of an error
 )
+
+// usualLife is how many seconds a presigned URL counts that does not say.
+const usualLife = "900"
 
 // Parse reads who has signed a request, and verifies nothing. The error is [ErrUnsigned] or an
 // [Error].
@@ -66,90 +71,197 @@ func Parse(r *http.Request) (Credential, error) {
 }
 
 func parse(r *http.Request) (signature, error) {
-	authorization := r.Header.Get("Authorization")
-	if authorization == "" {
-		if !strings.Contains(r.URL.RawQuery, "X-Amz-") {
-			return signature{}, ErrUnsigned
-		}
-		return parsePresigned(r)
+	query := r.URL.RawQuery
+	if strings.Count(query, "&") >= maxParameters {
+		return signature{}, malformed("The query string has too many parameters.")
 	}
-	if len(authorization) > maxAuthorization {
+	authorization := r.Header["Authorization"]
+	inQuery := strings.Contains(query, "X-Amz-Signature=") || strings.Contains(query, "X-Amz-Algorithm=")
+	switch {
+	case len(authorization) == 0 && inQuery:
+		return parsePresigned(query)
+	case len(authorization) == 0:
+		return signature{}, ErrUnsigned
+	case len(authorization) > 1, inQuery && named(query):
+		// Whoever has seen a presigned URL could otherwise let it live longer than it says.
+		return signature{}, malformed("Only one mechanism of authentication is allowed.")
+	}
+	return parseHeader(r.Header, authorization[0])
+}
+
+// named reports whether a query string has a parameter of a signature. A message may speak of one.
+func named(query string) bool {
+	for part := range strings.SplitSeq(query, "&") {
+		if strings.HasPrefix(part, "X-Amz-Signature=") || strings.HasPrefix(part, "X-Amz-Algorithm=") {
+			return true
+		}
+	}
+	return false
+}
+
+func parseHeader(h http.Header, authorization string) (signature, error) {
+	if len(authorization) > maxParameter {
 		return signature{}, malformed("The Authorization header is too long.")
 	}
 	algorithm, fields, _ := strings.Cut(authorization, " ")
 	if algorithm != Algorithm {
-		return signature{}, malformed("Authorization header requires the algorithm " + Algorithm + ".")
+		return signature{}, malformed("Unsupported AWS 'algorithm': '" + shown(algorithm) + "' (only " + Algorithm + " for now).")
 	}
 	var s signature
+	var credential string
 	for field := range strings.SplitSeq(fields, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		name, value, _ := strings.Cut(strings.Trim(field, " \t"), "=")
+		var to *string
 		switch name {
 		case "Credential":
-			if err := s.scope(value); err != nil {
-				return s, err
-			}
+			to = &credential
 		case "SignedHeaders":
-			s.headers = strings.Split(value, ";")
+			to = &s.headers
 		case "Signature":
-			s.value = value
+			to = &s.value
+		}
+		if to == nil || *to != "" {
+			return signature{}, malformed("The Authorization header has an unknown or repeated parameter: '" + shown(name) + "'.")
+		}
+		*to = value
+	}
+	s.Token = h.Get("X-Amz-Security-Token")
+	s.time, s.dated = dated(h)
+	var missing []string
+	for _, p := range [...]struct{ name, value string }{
+		{"'Credential' parameter", credential}, {"'Signature' parameter", s.value},
+		{"'SignedHeaders' parameter", s.headers}, {"existence of either a 'X-Amz-Date' or a 'Date' header", s.time},
+	} {
+		if p.value == "" {
+			missing = append(missing, "Authorization header requires "+p.name+".")
 		}
 	}
-	s.time, s.Token = r.Header.Get("X-Amz-Date"), r.Header.Get("X-Amz-Security-Token")
-	return s, s.complete()
+	if missing != nil {
+		return signature{}, malformed(strings.Join(missing, " "))
+	}
+	return s.checked(credential)
 }
 
-func parsePresigned(r *http.Request) (signature, error) {
-	q, err := url.ParseQuery(r.URL.RawQuery)
+// dated is the time of a signature in a header, and the header that says it.
+func dated(h http.Header) (value, name string) {
+	if at := h.Get("X-Amz-Date"); at != "" {
+		return at, "X-Amz-Date"
+	}
+	at := h.Get("Date")
+	if t, err := http.ParseTime(at); err == nil {
+		at = t.UTC().Format(timeForm)
+	}
+	return at, "Date"
+}
+
+func parsePresigned(query string) (signature, error) {
+	q, err := url.ParseQuery(query)
 	if err != nil {
 		return signature{}, malformed("The query string cannot be read.")
 	}
 	if !q.Has("X-Amz-Signature") && !q.Has("X-Amz-Algorithm") {
 		return signature{}, ErrUnsigned
 	}
-	s := signature{
-		value: q.Get("X-Amz-Signature"), time: q.Get("X-Amz-Date"), expires: q.Get("X-Amz-Expires"),
-		headers: strings.Split(q.Get("X-Amz-SignedHeaders"), ";"),
+	var s signature
+	var algorithm, credential string
+	for _, p := range [...]struct {
+		name string
+		to   *string
+	}{
+		{"X-Amz-Algorithm", &algorithm}, {"X-Amz-Credential", &credential}, {"X-Amz-Signature", &s.value},
+		{"X-Amz-SignedHeaders", &s.headers}, {"X-Amz-Date", &s.time},
+	} {
+		values := q[p.name]
+		if len(values) != 1 || values[0] == "" || len(values[0]) > maxParameter {
+			return signature{}, malformed("AWS query-string parameters must include '" + p.name + "'. Re-examine the query-string parameters.")
+		}
+		*p.to = values[0]
+	}
+	if algorithm != Algorithm {
+		return signature{}, malformed("Unsupported AWS 'algorithm': '" + shown(algorithm) + "' (only " + Algorithm + " for now).")
+	}
+	if s.expires = usualLife; q.Has("X-Amz-Expires") { // the signer of the SDK for Go leaves it out
+		s.expires = q.Get("X-Amz-Expires")
 	}
 	s.Presigned, s.Token = true, q.Get("X-Amz-Security-Token")
-	switch {
-	case q.Get("X-Amz-Algorithm") != Algorithm:
-		return s, malformed("X-Amz-Algorithm has to be " + Algorithm + ".")
-	case s.expires == "":
-		return s, malformed("Query-string authentication requires the parameter X-Amz-Expires.")
-	}
-	if err := s.scope(q.Get("X-Amz-Credential")); err != nil {
-		return s, err
-	}
-	return s, s.complete()
+	return s.checked(credential)
 }
 
-// scope reads KEY/DAY/REGION/SERVICE/aws4_request. The key may contain slashes.
-func (s *signature) scope(credential string) error {
+// checked adds the scope of a credential, KEY/DAY/REGION/SERVICE/aws4_request, whose key may
+// contain slashes, and checks what every signature has to have.
+func (s signature) checked(credential string) (signature, error) {
 	parts := strings.Split(credential, "/")
 	n := len(parts)
-	if n < 5 || parts[n-1] != "aws4_request" {
-		return malformed("Credential must have at least 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" + credential + "'")
+	if n < 5 || parts[0] == "" {
+		return signature{}, malformed("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '" + shown(credential) + "'")
 	}
 	s.AccessKey = strings.Join(parts[:n-4], "/")
 	s.Date, s.Region, s.Service = parts[n-4], parts[n-3], parts[n-2]
-	return nil
+	switch term := parts[n-1]; {
+	case term != terminator:
+		return signature{}, bad("Credential should be scoped with a valid terminator: '" + terminator + "', not '" + shown(term) + "'.")
+	case !validRegion(s.Region):
+		return signature{}, bad("Credential should be scoped to a valid region, not '" + shown(s.Region) + "'.")
+	}
+	return s, s.checkHeaders()
 }
 
-// complete reports what is missing.
-func (s *signature) complete() error {
-	switch {
-	case s.AccessKey == "":
-		return malformed("Authorization requires 'Credential' parameter.")
-	case s.value == "":
-		return malformed("Authorization requires 'Signature' parameter.")
-	case len(s.headers) > maxSignedHeaders:
+// checkHeaders reports names of headers that no client lists so: they are sorted and all different,
+// so that no header is read twice.
+func (s signature) checkHeaders() error {
+	if strings.Count(s.headers, ";") >= maxSignedHeaders {
 		return malformed("Too many headers are signed.")
-	case !slices.Contains(s.headers, "host"):
-		return malformed("Authorization requires 'SignedHeaders' parameter with the header host.")
-	case s.time == "":
-		return malformed("Authorization requires existence of either a 'X-Amz-Date' or a 'Date' header.")
+	}
+	last := ""
+	for name := range strings.SplitSeq(s.headers, ";") {
+		if name <= last || !validHeader(name) {
+			return malformed("'SignedHeaders' has to be a sorted list of names of headers in lower case: '" + shown(name) + "'.")
+		}
+		last = name
 	}
 	return nil
 }
 
+// signs reports whether a header is signed.
+func (s *signature) signs(header string) bool {
+	for name := range strings.SplitSeq(s.headers, ";") {
+		if name == header {
+			return true
+		}
+	}
+	return false
+}
+
+// validHeader reports whether all characters are those of a token in lower case.
+// Source: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
+func validHeader(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte("-_.!#$%&'*+^`|~", c) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// validRegion is generous: clients of emulators sign for regions that don't exist.
+func validRegion(region string) bool {
+	for i := range len(region) {
+		if !unreserved(region[i]) {
+			return false
+		}
+	}
+	return region != "" && len(region) <= 64
+}
+
+// shown is the beginning of a text of the request, for an error.
+func shown(text string) string {
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
+}
+
 func malformed(text string) *Error { return &Error{Malformed, text} }
+
+func bad(text string) *Error { return &Error{BadSignature, text} }

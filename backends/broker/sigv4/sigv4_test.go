@@ -124,7 +124,7 @@ func shapes(n int) []shape {
 			url: "http://localhost:9324" + paths[random.IntN(len(paths))] + queries[random.IntN(len(queries))],
 			header: http.Header{
 				"Content-Type": {"application/x-amz-json-1.0"}, "X-Amz-Target": {"AmazonSQS.SendMessage"},
-				"Amz-Sdk-Request": {"attempt=1;  max=3"}, "X-Amzn-Query-Mode": {"true"}, "X-Amz-User-Agent": {" aws-sdk-js/3.1 \t md/x "},
+				"Amz-Sdk-Request": {"attempt=1;  max=3"}, "X-Amzn-Query-Mode": {"true"}, "X-Amz-User-Agent": {" aws-sdk-js/3.1   md/x "},
 			},
 			body: strings.Repeat("é", random.IntN(50)) + strconv.Itoa(i),
 		}
@@ -280,6 +280,7 @@ func TestTimes(t *testing.T) {
 // TestRefused says why.
 func TestRefused(t *testing.T) {
 	good := shape{method: "POST", url: "http://localhost/", region: "us-east-1", header: http.Header{"X-Amz-Target": {"AmazonSQS.ListQueues"}}}
+	bare := shape{method: "POST", url: "http://localhost/", region: "us-east-1"}
 	pre := shape{method: "GET", url: "http://localhost/?Action=ListQueues", region: "us-east-1", presign: true}
 	set := func(old, with string) func(*http.Request) {
 		return func(r *http.Request) {
@@ -306,7 +307,7 @@ func TestRefused(t *testing.T) {
 		"another region":         {good, set("us-east-1", "us-east-2"), sigv4.BadSignature},
 		"an unknown key":         {good, set(key, "AKIDOTHER"), sigv4.UnknownKey},
 		"no signature":           {good, set("Signature=", "Nothing="), sigv4.Malformed},
-		"the host is not signed": {good, set("host;", ""), sigv4.Malformed},
+		"the host is not signed": {good, set("host;", ""), sigv4.BadSignature},
 		"no date":                {good, func(r *http.Request) { r.Header.Del("X-Amz-Date") }, sigv4.Malformed},
 		"a strange date":         {good, func(r *http.Request) { r.Header.Set("X-Amz-Date", "Sun, 01 Mar 2026 12:00:00 GMT") }, sigv4.Malformed},
 		"another day":            {good, func(r *http.Request) { r.Header.Set("X-Amz-Date", "20260302T120000Z") }, sigv4.BadSignature},
@@ -315,6 +316,8 @@ func TestRefused(t *testing.T) {
 		"another body's hash":    {good, func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", strings.Repeat("0", 64)) }, sigv4.BadSignature},
 		"a long life":            {pre, query("X-Amz-Expires", "604801"), sigv4.Malformed},
 		"no life":                {pre, query("X-Amz-Expires", ""), sigv4.Malformed},
+		"a target not signed":    {bare, func(r *http.Request) { r.Header.Set("X-Amz-Target", "AmazonSQS.PurgeQueue") }, sigv4.BadSignature},
+		"two signatures":         {good, query("X-Amz-Signature", "00"), sigv4.Malformed},
 		"a bad query string":     {pre, func(r *http.Request) { r.URL.RawQuery += "&%zz" }, sigv4.Malformed},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,10 +13,11 @@ import (
 )
 
 const (
-	timeForm = "20060102T150405Z"
-	skew     = 15 * time.Minute
-	maxLife  = 604_800 // seconds, of a presigned URL
-	service  = "sqs"
+	timeForm   = "20060102T150405Z"
+	skew       = 15 * time.Minute
+	maxLife    = 604_800 // seconds, of a presigned URL
+	service    = "sqs"
+	terminator = "aws4_request"
 )
 
 // Verifier verifies signatures. Its methods may be called concurrently.
@@ -26,213 +25,140 @@ type Verifier struct {
 	Secret func(accessKey string) (secret string, ok bool) // required
 	Now    func() time.Time                                // nil: time.Now
 
-	mu   sync.Mutex
-	keys map[keyOf][]byte
+	mu   sync.RWMutex
+	keys map[keyOf][]byte // of signatures that were right
 }
 
 // keyOf is what a signing key is derived from.
-type keyOf struct{ secret, date, region string }
+type keyOf struct{ secret, date, region, service string }
 
 // maxKeys bounds the derived keys that are kept.
 const maxKeys = 1024
 
 // Verify verifies the signature of a request, whose body is given, and returns who has signed it.
 // The error is [ErrUnsigned] or an [Error]. It blocks on nothing.
+//
+// A payload that is not signed (UNSIGNED-PAYLOAD) is refused: SQS knows no such thing, and no SDK
+// leaves a payload unsigned over a connection that is not encrypted.
 func (v *Verifier) Verify(r *http.Request, body []byte) (Credential, error) {
 	s, err := parse(r)
 	if err != nil {
 		return Credential{}, err
 	}
 	if s.Service != service {
-		return Credential{}, &Error{BadSignature, "Credential should be scoped to correct service: '" + service + "'."}
+		return Credential{}, bad("Credential should be scoped to correct service: '" + service + "'.")
 	}
 	if err := v.fresh(&s); err != nil {
+		return Credential{}, err
+	}
+	if err := covered(r.Header, &s); err != nil {
 		return Credential{}, err
 	}
 	secret, ok := v.Secret(s.AccessKey)
 	if !ok {
 		return Credential{}, &Error{UnknownKey, "The security token included in the request is invalid."}
 	}
-	payload, err := payloadHash(r, body, s.Presigned)
-	if err != nil {
-		return Credential{}, err
+	sum := sha256.Sum256(body)
+	payload := hex.AppendEncode(make([]byte, 0, 2*len(sum)), sum[:])
+	if said := r.Header.Get("X-Amz-Content-Sha256"); said != "" && said != string(payload) {
+		return Credential{}, bad("The provided 'x-amz-content-sha256' header does not match what was computed.")
 	}
-	canonical := canonicalRequest(r, &s, payload)
-	sum := sha256.Sum256(canonical)
-	scope := s.Date + "/" + s.Region + "/" + s.Service + "/aws4_request"
-	mac := hmac.New(sha256.New, v.key(keyOf{secret, s.Date, s.Region}))
-	mac.Write([]byte(Algorithm + "\n" + s.time + "\n" + scope + "\n" + hex.EncodeToString(sum[:])))
-	want := hex.EncodeToString(mac.Sum(nil))
-	if subtle.ConstantTimeCompare([]byte(want), []byte(s.value)) != 1 {
-		return Credential{}, &Error{BadSignature, "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details."}
+	of := keyOf{secret, s.Date, s.Region, s.Service}
+	key, known := v.key(of)
+	if subtle.ConstantTimeCompare(sign(r, &s, payload, key), []byte(s.value)) != 1 {
+		return Credential{}, bad("The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
+	}
+	if !known {
+		v.keep(of, key)
 	}
 	return s.Credential, nil
+}
+
+// covered reports headers that have to be signed, because they decide what a request does, and are
+// not. Every header that begins with X-Amz- should be, but not all SDKs sign X-Amz-User-Agent.
+func covered(h http.Header, s *signature) error {
+	if !s.signs("host") {
+		return bad("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
+	}
+	for _, name := range [...]string{"X-Amz-Target", "X-Amz-Security-Token", s.dated} {
+		if len(h[name]) > 0 && !s.signs(strings.ToLower(name)) {
+			return bad("'" + name + "' must be a 'SignedHeader' in the AWS Authorization.")
+		}
+	}
+	return nil
 }
 
 // fresh checks the time of a signature.
 func (v *Verifier) fresh(s *signature) error {
 	at, err := time.Parse(timeForm, s.time)
 	if err != nil || len(s.time) != len(timeForm) {
-		return malformed("Date must be in ISO-8601 'basic format'. Got '" + s.time + "'.")
+		return malformed("Date must be in ISO-8601 'basic format'. Got '" + shown(s.time) + "'. See http://en.wikipedia.org/wiki/ISO_8601")
 	}
-	if at.Format("20060102") != s.Date {
-		return &Error{BadSignature, "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" + s.Date + "' != '" + s.time + "'."}
+	if day := s.time[:8]; day != s.Date {
+		return bad("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" + shown(s.Date) + "' != '" + day + "', from '" + s.time + "'.")
 	}
 	now := time.Now()
 	if v.Now != nil {
 		now = v.Now()
 	}
-	until := at.Add(skew)
+	now = now.UTC()
+	life, said := skew, "15 min"
 	if s.Presigned {
-		life, err := strconv.ParseUint(s.expires, 10, 32)
-		if err != nil || life < 1 || life > maxLife {
+		seconds, err := strconv.ParseUint(s.expires, 10, 32)
+		if err != nil || seconds < 1 || seconds > maxLife || s.expires[0] == '+' {
 			return malformed("X-Amz-Expires must be a number of seconds from 1 to 604800.")
 		}
-		until = at.Add(time.Duration(life) * time.Second)
+		life, said = time.Duration(seconds)*time.Second, s.expires+" s"
 	}
 	switch {
-	case now.After(until):
-		return &Error{Expired, "Signature expired: " + s.time + " is now earlier than " + now.UTC().Add(-until.Sub(at)).Format(timeForm) + " (" + now.UTC().Format(timeForm) + " - " + until.Sub(at).String() + ".)"}
+	case now.After(at.Add(life)):
+		return &Error{Expired, "Signature expired: " + s.time + " is now earlier than " + now.Add(-life).Format(timeForm) + " (" + now.Format(timeForm) + " - " + said + ".)"}
 	case at.After(now.Add(skew)):
-		return &Error{Expired, "Signature not yet current: " + s.time + " is still later than " + now.UTC().Add(skew).Format(timeForm) + " (" + now.UTC().Format(timeForm) + " + 15 min.)"}
+		return &Error{Expired, "Signature not yet current: " + s.time + " is still later than " + now.Add(skew).Format(timeForm) + " (" + now.Format(timeForm) + " + 15 min.)"}
 	}
 	return nil
 }
 
+// sign returns the signature that a request should have, in hexadecimal digits.
+func sign(r *http.Request, s *signature, payload, key []byte) []byte {
+	b := appendRequest(make([]byte, 0, 1024), r, s, payload)
+	sum := sha256.Sum256(b)
+	b = append(append(append(b[:0], Algorithm...), '\n'), s.time...)
+	b = append(append(append(b, '\n'), s.Date...), '/')
+	b = append(append(append(b, s.Region...), '/'), s.Service...)
+	b = append(append(append(b, '/'), terminator...), '\n')
+	b = hex.AppendEncode(b, sum[:])
+	mac := hmac.New(sha256.New, key)
+	mac.Write(b)
+	return hex.AppendEncode(make([]byte, 0, 2*sha256.Size), mac.Sum(sum[:0]))
+}
+
 // key derives the key that signs on a day for a region, or finds it.
-func (v *Verifier) key(of keyOf) []byte {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if key, ok := v.keys[of]; ok {
-		return key
+func (v *Verifier) key(of keyOf) (key []byte, known bool) {
+	v.mu.RLock()
+	key, known = v.keys[of]
+	v.mu.RUnlock()
+	if known {
+		return key, true
 	}
-	key := []byte("AWS4" + of.secret)
-	for _, part := range []string{of.date, of.region, service, "aws4_request"} {
+	key = []byte("AWS4" + of.secret)
+	for _, part := range [...]string{of.date, of.region, of.service, terminator} {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(part))
 		key = mac.Sum(nil)
 	}
+	return key, false
+}
+
+// keep keeps a key for the next request. Only a signature that is right gets here, so that nobody
+// without a secret can drive out the keys of others.
+func (v *Verifier) keep(of keyOf, key []byte) {
+	// The parts of a header would keep the whole header in memory.
+	of.date, of.region, of.service = strings.Clone(of.date), strings.Clone(of.region), strings.Clone(of.service)
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.keys == nil || len(v.keys) >= maxKeys {
 		v.keys = make(map[keyOf][]byte)
 	}
 	v.keys[of] = key
-	return key
-}
-
-// payloadHash is the hash that the signature covers: of the body as it came.
-func payloadHash(r *http.Request, body []byte, presigned bool) (string, error) {
-	sum := sha256.Sum256(body)
-	hash := hex.EncodeToString(sum[:])
-	if said := r.Header.Get("X-Amz-Content-Sha256"); said != "" && !presigned && said != hash {
-		return "", &Error{BadSignature, "The provided 'x-amz-content-sha256' header does not match what was computed."}
-	}
-	return hash, nil
-}
-
-// canonicalRequest is the form of a request that is signed.
-func canonicalRequest(r *http.Request, s *signature, payload string) []byte {
-	b := make([]byte, 0, 512)
-	b = append(append(b, r.Method...), '\n')
-	b = append(appendPath(b, r.URL), '\n')
-	b = append(appendQuery(b, r.URL.RawQuery), '\n')
-	for _, name := range s.headers {
-		b = append(append(b, name...), ':')
-		b = append(appendHeader(b, r, name), '\n')
-	}
-	b = append(b, '\n')
-	b = append(append(b, strings.Join(s.headers, ";")...), '\n')
-	return append(b, payload...)
-}
-
-// appendPath writes the path with everything encoded once more.
-func appendPath(b []byte, u *url.URL) []byte {
-	path := u.EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	return appendEscaped(b, path, true)
-}
-
-// appendQuery writes the parameters in their order, without the signature itself.
-func appendQuery(b []byte, raw string) []byte {
-	if raw == "" {
-		return b
-	}
-	type parameter struct{ name, value string }
-	var ps []parameter
-	for part := range strings.SplitSeq(raw, "&") {
-		if part == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(part, "=")
-		name, value = reescape(name), reescape(value)
-		if name != "X-Amz-Signature" {
-			ps = append(ps, parameter{name, value})
-		}
-	}
-	slices.SortFunc(ps, func(x, y parameter) int {
-		if d := strings.Compare(x.name, y.name); d != 0 {
-			return d
-		}
-		return strings.Compare(x.value, y.value)
-	})
-	for i, p := range ps {
-		if i > 0 {
-			b = append(b, '&')
-		}
-		b = append(append(append(b, p.name...), '='), p.value...)
-	}
-	return b
-}
-
-// reescape writes a part of a query string as it is signed, however the client has escaped it.
-func reescape(s string) string {
-	plain, err := url.QueryUnescape(s)
-	if err != nil {
-		return s
-	}
-	return string(appendEscaped(nil, plain, false))
-}
-
-// appendEscaped escapes everything but letters, digits and "-._~", and in a path "/".
-func appendEscaped(b []byte, s string, path bool) []byte {
-	const digits = "0123456789ABCDEF"
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_', c == '~', path && c == '/':
-			b = append(b, c)
-		default:
-			b = append(b, '%', digits[c>>4], digits[c&15])
-		}
-	}
-	return b
-}
-
-// appendHeader writes the values of a header, with single spaces. net/http keeps some of them apart.
-func appendHeader(b []byte, r *http.Request, name string) []byte {
-	values := r.Header.Values(name)
-	switch {
-	case name == "host":
-		values = []string{r.Host}
-	case name == "content-length" && len(values) == 0 && r.ContentLength >= 0:
-		values = []string{strconv.FormatInt(r.ContentLength, 10)}
-	}
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendSpaced(b, strings.TrimSpace(v))
-	}
-	return b
-}
-
-// appendSpaced writes a text with one space where it has several.
-func appendSpaced(b []byte, s string) []byte {
-	for i := range len(s) {
-		if s[i] != ' ' || i == 0 || s[i-1] != ' ' {
-			b = append(b, s[i])
-		}
-	}
-	return b
 }
