@@ -17,7 +17,7 @@ from harness import check, equal, eventually, true, unique
 from kombu import Connection, Consumer, Producer, Queue
 
 BROKER = f"sqs://test:test@{urlsplit(ENDPOINT).netloc}"
-OPTIONS = {"region": REGION, "is_secure": False, "visibility_timeout": 30, "wait_time_seconds": 2, "polling_interval": 0.1}
+OPTIONS = {"region": REGION, "is_secure": False, "visibility_timeout": 30, "wait_time_seconds": 1, "polling_interval": 0.1}
 
 
 def connect(**options):
