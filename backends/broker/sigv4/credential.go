@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -109,6 +110,7 @@ func parseHeader(h http.Header, authorization string) (signature, error) {
 	}
 	var s signature
 	var credential string
+	seen := make([]string, 0, 3)
 	for field := range strings.SplitSeq(fields, ",") {
 		name, value, _ := strings.Cut(strings.Trim(field, " \t"), "=")
 		var to *string
@@ -120,10 +122,10 @@ func parseHeader(h http.Header, authorization string) (signature, error) {
 		case "Signature":
 			to = &s.value
 		}
-		if to == nil || *to != "" {
+		if to == nil || slices.Contains(seen, name) {
 			return signature{}, malformed("The Authorization header has an unknown or repeated parameter: '" + shown(name) + "'.")
 		}
-		*to = value
+		*to, seen = value, append(seen, name)
 	}
 	s.Token = h.Get("X-Amz-Security-Token")
 	s.time, s.dated = dated(h)
