@@ -131,8 +131,10 @@ func parseHeader(h http.Header, authorization string) (signature, error) {
 	s.time, s.dated = dated(h)
 	var missing []string
 	for _, p := range [...]struct{ name, value string }{
-		{"'Credential' parameter", credential}, {"'Signature' parameter", s.value},
-		{"'SignedHeaders' parameter", s.headers}, {"existence of either a 'X-Amz-Date' or a 'Date' header", s.time},
+		{"'Credential' parameter", credential},
+		{"'Signature' parameter", s.value},
+		{"'SignedHeaders' parameter", s.headers},
+		{"existence of either a 'X-Amz-Date' or a 'Date' header", s.time},
 	} {
 		if p.value == "" {
 			missing = append(missing, "Authorization header requires "+p.name+".")
@@ -170,8 +172,11 @@ func parsePresigned(query string) (signature, error) {
 		name string
 		to   *string
 	}{
-		{"X-Amz-Algorithm", &algorithm}, {"X-Amz-Credential", &credential}, {"X-Amz-Signature", &s.value},
-		{"X-Amz-SignedHeaders", &s.headers}, {"X-Amz-Date", &s.time},
+		{"X-Amz-Algorithm", &algorithm},
+		{"X-Amz-Credential", &credential},
+		{"X-Amz-Signature", &s.value},
+		{"X-Amz-SignedHeaders", &s.headers},
+		{"X-Amz-Date", &s.time},
 	} {
 		values := q[p.name]
 		if len(values) != 1 || values[0] == "" || len(values[0]) > maxParameter {

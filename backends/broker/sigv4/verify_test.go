@@ -346,8 +346,10 @@ func TestReasons(t *testing.T) {
 		text   string // a part of it
 	}{
 		{"other scheme", jsonCall(), header("Authorization", "Bearer x"), 0, sigv4.Malformed, "Unsupported AWS 'algorithm': 'Bearer'"},
-		{"nothing in it", jsonCall(), header("Authorization", "AWS4-HMAC-SHA256 Credential="), 0, sigv4.Malformed,
-			"Authorization header requires 'Credential' parameter. Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter."},
+		{
+			"nothing in it", jsonCall(), header("Authorization", "AWS4-HMAC-SHA256 Credential="), 0, sigv4.Malformed,
+			"Authorization header requires 'Credential' parameter. Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter.",
+		},
 		{"no date", jsonCall(), func(r *http.Request) { r.Header.Del("X-Amz-Date") }, 0, sigv4.Malformed, "existence of either a 'X-Amz-Date' or a 'Date' header"},
 		{"odd date", jsonCall(), header("X-Amz-Date", "2026-03-01T12:00:00Z"), 0, sigv4.Malformed, "Date must be in ISO-8601 'basic format'. Got '2026-03-01T12:00:00Z'."},
 		{"fraction of a second", jsonCall(), header("X-Amz-Date", "20260301T120000.5Z"), 0, sigv4.Malformed, "ISO-8601"},
