@@ -47,7 +47,7 @@ type call struct {
 	key, token        string
 	region, service   string
 	at                time.Time
-	expires           int // seconds; 0: signed in a header
+	expires           int // seconds; 0: signed in a header; -1: in a URL that does not say how long
 }
 
 // wire signs a call as the AWS SDK for Go does and returns the bytes that a client would send.
@@ -64,9 +64,10 @@ func (c call) wire(t testing.TB) []byte {
 	if c.expires == 0 {
 		err = v4.NewSigner().SignHTTP(context.Background(), who, r, payload, c.service, c.region, c.at)
 	} else {
-		q := r.URL.Query()
-		q.Set("X-Amz-Expires", fmt.Sprint(c.expires))
-		r.URL.RawQuery = q.Encode()
+		if q := r.URL.Query(); c.expires > 0 {
+			q.Set("X-Amz-Expires", fmt.Sprint(c.expires))
+			r.URL.RawQuery = q.Encode()
+		}
 		var signed string
 		signed, _, err = v4.NewSigner().PresignHTTP(context.Background(), who, r, payload, c.service, c.region, c.at)
 		if err == nil {
@@ -374,7 +375,7 @@ func TestReasons(t *testing.T) {
 		{"no life", presignedCall(), query("X-Amz-Expires", "0"), 0, sigv4.Malformed, "1 to 604800"},
 		{"long life", presignedCall(), query("X-Amz-Expires", "604801"), 0, sigv4.Malformed, "1 to 604800"},
 		{"negative life", presignedCall(), query("X-Amz-Expires", "-1"), 0, sigv4.Malformed, "1 to 604800"},
-		{"life not said", presignedCall(), query("X-Amz-Expires", ""), 0, sigv4.Malformed, "must include 'X-Amz-Expires'"},
+		{"life not said", presignedCall(), query("X-Amz-Expires", ""), 0, sigv4.BadSignature, "does not match"},
 		{"no signature", presignedCall(), query("X-Amz-Signature", ""), 0, sigv4.Malformed, "must include 'X-Amz-Signature'"},
 		{"action added", presignedCall(), header("X-Amz-Target", "AmazonSQS.DeleteQueue"), 0, sigv4.BadSignature, "'X-Amz-Target' must be a 'SignedHeader'"},
 		{"parameter added", presignedCall(), query("Action", "PurgeQueue"), 0, sigv4.BadSignature, "does not match"},
@@ -396,6 +397,36 @@ func TestReasons(t *testing.T) {
 				t.Errorf("reason %d, %q; want %d, %q", e.Reason, e.Text, c.reason, c.text)
 			}
 		})
+	}
+}
+
+// TestTimes: a signature counts for a quarter of an hour, a presigned URL for as long as it says.
+func TestTimes(t *testing.T) {
+	header, dated, silent := jsonCall(), presignedCall(), presignedCall()
+	silent.expires = -1
+	for _, c := range []struct {
+		name  string
+		call  call
+		after time.Duration
+		ok    bool
+	}{
+		{"header", header, 15 * time.Minute, true},
+		{"header", header, 15*time.Minute + time.Second, false},
+		{"header", header, -15 * time.Minute, true},
+		{"header", header, -15*time.Minute - time.Second, false},
+		{"URL", dated, time.Hour, true},
+		{"URL", dated, time.Hour + time.Second, false},
+		{"URL", dated, -15 * time.Minute, true},
+		{"URL", dated, -15*time.Minute - time.Second, false},
+		{"URL without a life", silent, 15 * time.Minute, true},
+		{"URL without a life", silent, 15*time.Minute + time.Second, false},
+	} {
+		r, body := mustRead(t, c.call.wire(t))
+		_, err := newVerifier(noon.Add(c.after)).Verify(r, body)
+		var e *sigv4.Error
+		if c.ok != (err == nil) || err != nil && (!errors.As(err, &e) || e.Reason != sigv4.Expired) {
+			t.Errorf("%s, %v later: %v", c.name, c.after, err)
+		}
 	}
 }
 
