@@ -543,11 +543,8 @@ func BenchmarkVerify(b *testing.B) {
 // FuzzVerify: nothing that was not signed is accepted, and nothing takes long.
 func FuzzVerify(f *testing.F) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	seeds := map[string]bool{}
 	for range 20 {
-		wire := anyCall(rnd).wire(f)
-		seeds[string(wire)] = true
-		f.Add(wire)
+		f.Add(anyCall(rnd).wire(f))
 	}
 	f.Add(bytes.Replace(jsonCall().wire(f), []byte("Signature="), []byte("Signature=,"), 1))
 	f.Fuzz(func(t *testing.T, wire []byte) {
