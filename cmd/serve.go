@@ -55,7 +55,7 @@ func (o *serveOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.limits, "limits", "none", "whose limits Service Bus has: `none|basic|standard|premium|emulator`")
 	fs.StringArrayVar(&o.limit, "limit", nil, "a limit of the servers, as `NAME=VALUE` (repeatable; --print-limits lists them)")
 	fs.StringVar(&o.fault, "fault", "", "what goes wrong on purpose, such as throttle=10%,delay=200ms (a `SPEC`, see above)")
-	fs.BoolVar(&o.createOnAttach, "create-on-attach", false, "make a queue that a client asks for and that is not there")
+	fs.BoolVar(&o.createOnAttach, "create-on-attach", false, "make a queue that a client of Service Bus asks for and that is not there")
 	fs.BoolVar(&o.printLimits, "print-limits", false, "list the limits and end")
 	addFormatFlag(fs, &o.format)
 }
@@ -84,7 +84,7 @@ access key and its primary value the secret: sending needs Send, receiving, sett
 Listen, the rest Manage. An access key of 12 digits is the account of that number (its secret is test).
 
 --flavor ymq is Yandex Message Queue: its ARNs and URLs, 256 KiB, one message of a group at a time, no
-move tasks, its errors. What it changes is of queues that are made then.
+move tasks, its errors. A queue keeps what it was made with.
 
 --fault is for testing what a client does when something fails. SPEC is
 ` + indent(amqpd.FaultSyntax),

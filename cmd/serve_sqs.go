@@ -3,6 +3,7 @@ package cmd
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"dlq/backends/broker/amqpd"
@@ -48,7 +49,7 @@ func (srv *server) buildSQS(a *app, s serving, keys accessKeys) {
 		Now: a.now, Limits: s.bounds.sqs, Fault: sqsFault(s.faults), Short: srv.memory.short, Log: a.say,
 	}
 	if s.mode != sas.Any {
-		o.Verifier = &sigv4.Verifier{Secret: keys.secret, Now: a.now}
+		o.Verifier = &sigv4.Verifier{Secret: keys.secretOrSay(a.say), Now: a.now}
 		o.Allowed = keys.allowed
 	}
 	srv.sqs = sqsd.New(o)
@@ -95,6 +96,21 @@ func (k accessKeys) secret(accessKey string) (string, bool) {
 	}
 	key, ok := k.named[accessKey]
 	return key.Primary.Reveal(), ok
+}
+
+// secretOrSay is secret, and tells of the first key that is unknown: an SDK that finds the user's own
+// credentials before ours only says that they are invalid.
+func (k accessKeys) secretOrSay(say func(format string, args ...any)) func(accessKey string) (string, bool) {
+	var once sync.Once
+	return func(accessKey string) (string, bool) {
+		secret, ok := k.secret(accessKey)
+		if !ok {
+			once.Do(func() {
+				say("a client of SQS signs with the access key %q, which is unknown here; it has to use the AWS_ACCESS_KEY_ID above", accessKey)
+			})
+		}
+		return secret, ok
+	}
 }
 
 // allowed reports whether an access key has a right at an entity, "" for all of them.
