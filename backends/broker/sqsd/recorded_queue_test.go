@@ -157,6 +157,13 @@ var recordedCreate = []statement{
 		x.equal("FIFO", x.fifo("orders"), f)
 		_, err = x.create("orders.fifo", "FifoQueue", "true", "ContentBasedDeduplication", "false")
 		x.refused(err, differs("ContentBasedDeduplication"))
+		x.equal("with a scope", x.fifo("orders", "DeduplicationScope", "queue", "FifoThroughputLimit", "perQueue"), f)
+		_, err = x.create("orders.fifo", "FifoQueue", "true", "DeduplicationScope", "messageGroup")
+		x.refused(err, differs("DeduplicationScope"))
+		x.queue("secret", "KmsMasterKeyId", "one", "Policy", `{"Version":"2012-10-17"}`)
+		x.queue("secret", "KmsMasterKeyId", "one", "Policy", `{ "Version": "2012-10-17" }`)
+		_, err = x.create("secret", "KmsMasterKeyId", "other")
+		x.refused(err, differs("KmsMasterKeyId"))
 	}},
 	{"2.1", inferred, inBoth, "policies compare as JSON, with numbers in quotes; tags do not count", func(x *exam) {
 		source, _ := x.withDLQ(3)

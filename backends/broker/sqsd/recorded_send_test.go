@@ -150,11 +150,14 @@ var recordedSend = []statement{
 		}
 		x.equal("AWSTraceHeader", x.one(q, allSystem).Attributes["AWSTraceHeader"], header)
 	}},
-	{"2.7", documented, inBoth, "no other system attribute is taken", func(x *exam) {
-		_, err := x.trySend(x.queue("orders"), "a", func(in *sqs.SendMessageInput) {
-			in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}
-		})
-		x.refused(err, invalidParameter(""))
+	{"2.7", documented, inBoth, "no other system attribute is taken, nor AWSTraceHeader of another type", func(x *exam) {
+		q := x.queue("orders")
+		for _, a := range []struct{ name, dataType, value string }{{"SenderId", "String", "me"}, {"AWSTraceHeader", "Number", "1"}, {"AWSTraceHeader", "String", ""}} {
+			_, err := x.trySend(q, "a", func(in *sqs.SendMessageInput) {
+				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{a.name: {DataType: &a.dataType, StringValue: &a.value}}
+			})
+			x.refused(err, invalidParameter(""))
+		}
 	}},
 	{"2.7", recorded, inBoth, "a standard queue takes a message group, and gives it back", func(x *exam) {
 		q := x.queue("orders")
