@@ -73,6 +73,8 @@ var recordedCreate = []statement{
 		x.has(q, "SqsManagedSseEnabled", "false", "KmsMasterKeyId", "testKeyId")
 		x.ok(x.set(q, "KmsMasterKeyId", ""))
 		x.has(q, "SqsManagedSseEnabled", "false", "KmsMasterKeyId", "")
+		x.ok(x.set(q, "SqsManagedSseEnabled", "true", "VisibilityTimeout", "31"))
+		x.has(q, "SqsManagedSseEnabled", "true", "VisibilityTimeout", "31")
 	}},
 	{"2.1", recorded, inBoth, "two kinds of encryption at a time", func(x *exam) {
 		_, err := x.create("orders", "SqsManagedSseEnabled", "true", "KmsMasterKeyId", "testKeyId")
@@ -164,6 +166,9 @@ var recordedCreate = []statement{
 		x.queue("secret", "KmsMasterKeyId", "one", "Policy", `{ "Version": "2012-10-17" }`)
 		_, err = x.create("secret", "KmsMasterKeyId", "other")
 		x.refused(err, differs("KmsMasterKeyId"))
+		x.queue("secret", "KmsDataKeyReusePeriodSeconds", "300")
+		_, err = x.create("secret", "KmsDataKeyReusePeriodSeconds", "301")
+		x.refused(err, differs("KmsDataKeyReusePeriodSeconds"))
 	}},
 	{"2.1", inferred, inBoth, "policies compare as JSON, with numbers in quotes; tags do not count", func(x *exam) {
 		source, _ := x.withDLQ(3)
