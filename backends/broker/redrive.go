@@ -7,7 +7,8 @@ import (
 
 // redrive moves a message that has been received as often as the redrive policy of its queue
 // allows to the queue that the policy names, and reports whether it did. This is done when a
-// receive selects the message, and by nothing else. A policy whose queue is gone is as none.
+// receive selects the message, and by nothing else. A policy whose queue is gone is as none, and
+// so is one that names its own queue for what it has moved once.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
 func (t *tx) redrive(q *queue, seq uint64, st *store.State) bool {
 	policy := q.of.p.Redrive
@@ -15,8 +16,8 @@ func (t *tx) redrive(q *queue, seq uint64, st *store.State) bool {
 		return false
 	}
 	target := t.e.deadLetters(q.of)
-	if target == nil {
-		return false
+	if target == nil || target == q.of && st.Source == q.of.name {
+		return false // moved to itself again and again it would never be delivered
 	}
 	// Before anything changes: what cannot be read stays, and is found damaged.
 	m, own, err := t.redriven(st, q.of, target)

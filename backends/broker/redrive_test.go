@@ -253,6 +253,23 @@ func TestQueueNamesItself(t *testing.T) {
 	}
 }
 
+// What a queue that names itself has moved once it delivers: a message does not go round for ever,
+// and who waits for one is not woken for nothing again and again.
+func TestQueueNamesItselfOnce(t *testing.T) {
+	b := newSQS(t, func(p *Properties) { p.Redrive = Redrive{"jobs", 1} })
+	b.send("a")
+	b.receive(b.queue)
+	b.pass(time.Minute)
+	b.wantBodies(b.queue)
+	for count := range uint32(3) {
+		msgs := b.wantBodies(b.queue, "a")
+		if c := msgs[0].Broker; c.DeliveryCount != count+2 || c.DeadLetterSource != "jobs" {
+			t.Errorf("count %d, source %q", c.DeliveryCount, c.DeadLetterSource)
+		}
+		b.pass(time.Minute)
+	}
+}
+
 // Without its dead-letter queue a queue delivers as if it had no policy. It keeps the policy, its
 // other properties can be changed, and the policy holds again with a new queue of that name.
 // Source: sqs-wire.md 2.2, 4.2.
