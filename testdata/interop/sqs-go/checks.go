@@ -18,24 +18,32 @@ func checks() []check {
 	return []check{
 		{"send and receive", sendAndReceive},
 		{"attributes of messages", attributes},
+		{"attributes that are asked for", asked},
 		{"batches, with an entry that fails", batches},
 		{"large messages", large},
+		{"batches of 1 MiB", largeBatch},
 		{"long poll", longPoll},
 		{"long poll of a client that goes away", abandoned},
+		{"long poll for what is delayed, and what is released", wake},
 		{"visibility", visibility},
 		{"FIFO order and groups", fifo},
 		{"FIFO deduplication", deduplication},
+		{"FIFO with high throughput", highThroughput},
 		{"FIFO receive again", receiveAgain},
 		{"redrive to the dead-letter queue", redrive},
 		{"redrive allow policy", allowPolicy},
 		{"move task to the sources", moveTask},
+		{"move task to two sources", twoSources},
 		{"move task that is cancelled", cancelledTask},
 		{"purge", purge},
 		{"tags", tags},
 		{"permissions", permissions},
 		{"pages of queues", pages},
 		{"errors by type", typedErrors},
+		{"settings of queues", settings},
 		{"regions and accounts", regions},
+		{"signed GET", signedGET},
+		{"another secret", wrongSecret},
 	}
 }
 
@@ -96,6 +104,40 @@ func attributes(t *trial) error {
 		same("trace", m.Attributes["AWSTraceHeader"], trace))
 }
 
+// asked: what was not asked for is not there, and the MD5 is that of what is.
+func asked(t *trial) error {
+	url, _, err := t.queue("", nil)
+	if err != nil {
+		return err
+	}
+	text := func(s string) types.MessageAttributeValue {
+		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+	}
+	in := &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x"), MessageAttributes: map[string]types.MessageAttributeValue{
+		"trace.id": text("1"), "tracer": text("2"), "exact": text("3"),
+	}}
+	three, err := t.SendMessage(t.ctx, in)
+	if err != nil {
+		return err
+	}
+	in.MessageAttributes["other"] = text("4")
+	if _, err := t.SendMessage(t.ctx, in); err != nil {
+		return err
+	}
+	got, err := t.receive(url, func(in *sqs.ReceiveMessageInput) {
+		in.MessageAttributeNames = []string{"trace.*", "exact", "never"}
+		in.MessageSystemAttributeNames = []types.MessageSystemAttributeName{"SentTimestamp", "SequenceNumber"}
+	})
+	if err := errors.Join(err, same("messages", len(got), 2)); err != nil {
+		return err
+	}
+	for _, m := range got {
+		err = errors.Join(err, same("attributes", len(m.MessageAttributes), 3), same("system attributes", len(m.Attributes), 1),
+			same("MD5", aws.ToString(m.MD5OfMessageAttributes), *three.MD5OfMessageAttributes))
+	}
+	return err
+}
+
 func batches(t *trial) error {
 	url, _, err := t.queue("", map[string]string{"MaximumMessageSize": "1024"})
 	if err != nil {
@@ -147,6 +189,38 @@ func large(t *trial) error {
 	return errors.Join(same("body", *m.Body == body, true), refused[smithy.APIError](t.send(url, body+"x"), "InvalidParameterValue"))
 }
 
+func largeBatch(t *trial) error {
+	url, _, err := t.queue("", nil)
+	if err != nil {
+		return err
+	}
+	var entries []types.SendMessageBatchRequestEntry
+	for i := range 8 {
+		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(strings.Repeat("x", 1<<17))})
+	}
+	batch := &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries}
+	if _, err := t.SendMessageBatch(t.ctx, batch); err != nil {
+		return err
+	}
+	got, err := t.receive(url)
+	if err := errors.Join(err, same("received", len(got), 8)); err != nil {
+		return err
+	}
+	*entries[7].MessageBody += "x"
+	_, long := t.SendMessageBatch(t.ctx, batch)
+	entries[1].Id = entries[0].Id
+	_, twice := t.SendMessageBatch(t.ctx, batch)
+	entries[1].Id = aws.String("not an id")
+	_, id := t.SendMessageBatch(t.ctx, batch)
+	batch.Entries = append(entries, entries[:3]...)
+	_, many := t.SendMessageBatch(t.ctx, batch)
+	return errors.Join(
+		refused[*types.BatchRequestTooLong](long, "AWS.SimpleQueueService.BatchRequestTooLong"),
+		refused[*types.BatchEntryIdsNotDistinct](twice, "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"),
+		refused[*types.InvalidBatchEntryId](id, "AWS.SimpleQueueService.InvalidBatchEntryId"),
+		refused[*types.TooManyEntriesInBatchRequest](many, "AWS.SimpleQueueService.TooManyEntriesInBatchRequest"))
+}
+
 func longPoll(t *trial) error {
 	url, _, err := t.queue("", nil)
 	if err != nil {
@@ -181,6 +255,38 @@ func abandoned(t *trial) error {
 	}
 	m, err := t.one(url)
 	return errors.Join(err, same("count", m.Attributes["ApproximateReceiveCount"], "1"))
+}
+
+// wake: a poll also ends when a delay does, and when a message is released.
+func wake(t *trial) error {
+	url, _, err := t.queue("", nil)
+	if err != nil {
+		return err
+	}
+	if _, err := t.SendMessage(t.ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("x"), DelaySeconds: 1}); err != nil {
+		return err
+	}
+	wait := func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 }
+	began := time.Now()
+	m, err := t.one(url, wait)
+	if err != nil {
+		return err
+	}
+	released := make(chan error, 1)
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		out, err := t.ChangeMessageVisibilityBatch(t.ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+			{Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0},
+			{Id: aws.String("bad"), ReceiptHandle: aws.String("garbage"), VisibilityTimeout: 0},
+		}})
+		if err == nil && (len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Code != "ReceiptHandleIsInvalid") {
+			err = fmt.Errorf("%d released, failed %+v", len(out.Successful), out.Failed)
+		}
+		released <- err
+	}()
+	_, err = t.one(url, wait)
+	took := time.Since(began)
+	return errors.Join(err, <-released, same("between 1 and 10 s", took > time.Second && took < 10*time.Second, true))
 }
 
 func visibility(t *trial) error {
@@ -224,13 +330,18 @@ func purge(t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := t.send(url, "x"); err != nil {
+	for _, body := range []string{"in flight", "visible"} {
+		if err := t.send(url, body); err != nil {
+			return err
+		}
+	}
+	if _, err := t.one(url, func(in *sqs.ReceiveMessageInput) { in.MaxNumberOfMessages, in.VisibilityTimeout = 1, 1 }); err != nil {
 		return err
 	}
 	if _, err := t.PurgeQueue(t.ctx, &sqs.PurgeQueueInput{QueueUrl: &url}); err != nil {
 		return err
 	}
-	left, err := t.receive(url)
+	left, err := t.receive(url, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 2 })
 	if err := errors.Join(err, same("left", len(left), 0)); err != nil {
 		return err
 	}
@@ -320,6 +431,43 @@ func typedErrors(t *trial) error {
 		refused[*types.InvalidMessageContents](contents, "InvalidMessageContents"),
 		refused[*types.InvalidAttributeName](attribute, "InvalidAttributeName"),
 		refused[*types.EmptyBatchRequest](empty, "AWS.SimpleQueueService.EmptyBatchRequest"))
+}
+
+func settings(t *trial) error {
+	dead, deadARN, err := t.queue("-dead", nil)
+	if err != nil {
+		return err
+	}
+	policy := `{"deadLetterTargetArn":"` + deadARN + `","maxReceiveCount":3}`
+	url, _, err := t.queue("", map[string]string{"DelaySeconds": "1", "RedrivePolicy": policy})
+	if err != nil {
+		return err
+	}
+	set := func(attributes map[string]string) error {
+		_, err := t.SetQueueAttributes(t.ctx, &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: attributes})
+		return err
+	}
+	all := func() map[string]string {
+		got, err := t.GetQueueAttributes(t.ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+		if err != nil {
+			return map[string]string{"error": err.Error()}
+		}
+		return got.Attributes
+	}
+	before := all()
+	if err := errors.Join(same("policy", before["RedrivePolicy"], policy), set(map[string]string{"DelaySeconds": "0", "VisibilityTimeout": "7", "RedrivePolicy": ""})); err != nil {
+		return err
+	}
+	after := all()
+	_, kept := after["RedrivePolicy"]
+	sources, err := t.ListDeadLetterSourceQueues(t.ctx, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &dead})
+	if err != nil {
+		return err
+	}
+	return errors.Join(same("delay", before["DelaySeconds"]+after["DelaySeconds"], "10"), same("timeout", before["VisibilityTimeout"]+" "+after["VisibilityTimeout"], "30 7"),
+		same("a policy", kept, false), same("sources", len(sources.QueueUrls), 0),
+		refused[*types.InvalidAttributeName](set(map[string]string{"QueueArn": "x"}), "InvalidAttributeName"),
+		refused[*types.InvalidAttributeValue](set(map[string]string{"DelaySeconds": "901"}), "InvalidAttributeValue"))
 }
 
 // regions: a name is another queue in every region and account.

@@ -59,11 +59,11 @@ func main() {
 }
 
 // client is one of a region, with the access key of an account.
-func client(region, key string) *sqs.Client {
+func client(region, key string, set ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region: region, BaseEndpoint: aws.String(os.Getenv("AWS_ENDPOINT_URL_SQS")),
 		Credentials: credentials.NewStaticCredentialsProvider(key, "test", ""),
-	})
+	}, set...)
 }
 
 // queue makes a queue for the check.

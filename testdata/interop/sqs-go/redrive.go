@@ -63,6 +63,32 @@ func deduplication(t *trial) error {
 		same("received", aws.ToString(m.MessageId), *first.MessageId))
 }
 
+// highThroughput: a deduplication id counts within its group.
+func highThroughput(t *trial) error {
+	url, _, err := t.queue(".fifo", map[string]string{"FifoQueue": "true", "DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"})
+	if err != nil {
+		return err
+	}
+	in := &sqs.SendMessageInput{QueueUrl: &url, MessageDeduplicationId: aws.String("id")}
+	for _, m := range [][2]string{{"g1", "a"}, {"g1", "b"}, {"g2", "c"}} {
+		in.MessageGroupId, in.MessageBody = aws.String(m[0]), aws.String(m[1])
+		if _, err := t.SendMessage(t.ctx, in); err != nil {
+			return err
+		}
+	}
+	got, err := t.receive(url)
+	if err := errors.Join(err, same("received", bodies(got), "a c")); err != nil {
+		return err
+	}
+	_, noID := t.sendTo(url, "g1", "x")
+	in.MessageGroupId = nil
+	_, noGroup := t.SendMessage(t.ctx, in)
+	return errors.Join(
+		same("group", got[1].Attributes["MessageGroupId"], "g2"), same("id", got[1].Attributes["MessageDeduplicationId"], "id"),
+		same("in order", got[0].Attributes["SequenceNumber"] < got[1].Attributes["SequenceNumber"], true),
+		refused[smithy.APIError](noID, "InvalidParameterValue"), refused[smithy.APIError](noGroup, "MissingParameter"))
+}
+
 func receiveAgain(t *trial) error {
 	url, _, err := t.queue(".fifo", contentBased)
 	if err != nil {
@@ -139,11 +165,32 @@ func redrive(t *trial) error {
 }
 
 func allowPolicy(t *trial) error {
-	_, deadARN, err := t.queue("-dead", map[string]string{"RedriveAllowPolicy": `{"redrivePermission":"denyAll"}`})
+	dead, deadARN, err := t.queue("-dead", map[string]string{"RedriveAllowPolicy": `{"redrivePermission":"denyAll"}`})
 	if err != nil {
 		return err
 	}
-	_, _, err = t.queue("", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + deadARN + `","maxReceiveCount":1}`})
+	policy := map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"` + deadARN + `","maxReceiveCount":1}`}
+	_, _, err = t.queue("", policy)
+	if err := refused[smithy.APIError](err, "InvalidParameterValue"); err != nil {
+		return err
+	}
+	_, sourceARN, err := t.queue("-source", nil)
+	if err != nil {
+		return err
+	}
+	if _, err := t.SetQueueAttributes(t.ctx, &sqs.SetQueueAttributesInput{QueueUrl: &dead, Attributes: map[string]string{
+		"RedriveAllowPolicy": `{"redrivePermission":"byQueue","sourceQueueArns":["` + sourceARN + `"]}`,
+	}}); err != nil {
+		return err
+	}
+	source, err := t.GetQueueUrl(t.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(t.name + "-source")})
+	if err != nil {
+		return err
+	}
+	if _, err := t.SetQueueAttributes(t.ctx, &sqs.SetQueueAttributesInput{QueueUrl: source.QueueUrl, Attributes: policy}); err != nil {
+		return err
+	}
+	_, _, err = t.queue("-third", policy)
 	return refused[smithy.APIError](err, "InvalidParameterValue")
 }
 
@@ -178,6 +225,41 @@ func moveTask(t *trial) error {
 	return errors.Join(same("a new id", *back.MessageId != id, true), same("count", back.Attributes["ApproximateReceiveCount"], "1"))
 }
 
+// twoSources: every message goes back to the queue that it came from.
+func twoSources(t *trial) error {
+	first, dead, _, deadARN, err := t.pair("", nil)
+	if err != nil {
+		return err
+	}
+	second, _, err := t.queue("-second", map[string]string{"VisibilityTimeout": "0", "RedrivePolicy": `{"deadLetterTargetArn":"` + deadARN + `","maxReceiveCount":1}`})
+	if err != nil {
+		return err
+	}
+	var letters []types.Message
+	for _, source := range []string{first, second} {
+		_, m, err := t.die(source, dead, &sqs.SendMessageInput{MessageBody: &source})
+		if err != nil {
+			return err
+		}
+		letters = append(letters, m)
+	}
+	for _, m := range letters {
+		if _, err := t.ChangeMessageVisibility(t.ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &dead, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			return err
+		}
+	}
+	if _, err := t.StartMessageMoveTask(t.ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &deadARN}); err != nil {
+		return err
+	}
+	for _, source := range []string{first, second} {
+		m, err := t.one(source, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 10 })
+		if err := errors.Join(err, same("body", aws.ToString(m.Body), source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func cancelledTask(t *trial) error {
 	_, dead, _, deadARN, err := t.pair("", nil)
 	if err != nil {
@@ -203,12 +285,35 @@ func cancelledTask(t *trial) error {
 	if _, err := t.one(other, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds, in.MaxNumberOfMessages = 5, 1 }); err != nil {
 		return err
 	}
+	tasks := func() (types.ListMessageMoveTasksResultEntry, error) {
+		list, err := t.ListMessageMoveTasks(t.ctx, &sqs.ListMessageMoveTasksInput{SourceArn: &deadARN})
+		if err != nil {
+			return types.ListMessageMoveTasksResultEntry{}, err
+		}
+		return list.Results[0], nil
+	}
+	running, err := tasks()
+	if err := errors.Join(err, same("status", aws.ToString(running.Status), "RUNNING"), same("handle", aws.ToString(running.TaskHandle), *started.TaskHandle),
+		same("to move", aws.ToInt64(running.ApproximateNumberOfMessagesToMove), 20), same("rate", aws.ToInt32(running.MaxNumberOfMessagesPerSecond), 2),
+		same("destination", aws.ToString(running.DestinationArn), otherARN)); err != nil {
+		return err
+	}
 	out, err := t.CancelMessageMoveTask(t.ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: started.TaskHandle})
 	if err != nil {
 		return err
 	}
 	if n := out.ApproximateNumberOfMessagesMoved; n < 1 || n > 15 {
 		return fmt.Errorf("%d were moved", n)
+	}
+	if err := t.eventually(func() error {
+		task, err := tasks()
+		return errors.Join(err, same("status", aws.ToString(task.Status), "CANCELLED"), same("handle", aws.ToString(task.TaskHandle), ""))
+	}); err != nil {
+		return err
+	}
+	_, missing := t.StartMessageMoveTask(t.ctx, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(deadARN + "-never")})
+	if err := refused[*types.ResourceNotFoundException](missing, "ResourceNotFoundException"); err != nil {
+		return err
 	}
 	_, none := t.CancelMessageMoveTask(t.ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("e30=")})
 	return refused[smithy.APIError](none, "InvalidParameterValue")
