@@ -94,6 +94,24 @@ check("attributes of messages", async () => {
   assert.equal(m.MessageAttributes.text.StringValue, "é");
 });
 
+check("attributes that are asked for", async () => {
+  const { url } = await queue();
+  const text = (StringValue) => ({ DataType: "String", StringValue });
+  const three = { "trace.id": text("1"), tracer: text("2"), exact: text("3") };
+  const sent = await send(url, "x", { MessageAttributes: three });
+  await send(url, "x", { MessageAttributes: { ...three, other: text("4") } });
+  const got = await receive(url, {
+    MessageAttributeNames: ["trace.*", "exact", "never"],
+    MessageSystemAttributeNames: ["SentTimestamp", "SequenceNumber"],
+  });
+  for (const m of got) {
+    assert.deepEqual(Object.keys(m.MessageAttributes).sort(), Object.keys(three).sort());
+    assert.equal(m.MD5OfMessageAttributes, sent.MD5OfMessageAttributes);
+    assert.deepEqual(Object.keys(m.Attributes), ["SentTimestamp"]);
+  }
+  assert.equal(got.length, 2);
+});
+
 check("batches, with an entry that fails", async () => {
   const { url } = await queue("", { MaximumMessageSize: "1024" });
   const Entries = Array.from({ length: 10 }, (_, i) => ({ Id: `${i}`, MessageBody: i === 4 ? "x".repeat(1025) : `m${i}` }));
@@ -118,6 +136,18 @@ check("a message of 1 MiB", async () => {
   await send(url, body);
   assert.ok((await one(url)).Body === body);
   await refused(send(url, `${body}x`), "InvalidParameterValue");
+});
+
+check("batches of 1 MiB", async () => {
+  const { url } = await queue();
+  const Entries = Array.from({ length: 8 }, (_, i) => ({ Id: `${i}`, MessageBody: "x".repeat(1 << 17) }));
+  const batch = (entries) => call(new sqs.SendMessageBatchCommand({ QueueUrl: url, Entries: entries }));
+  await batch(Entries);
+  assert.equal((await receive(url)).length, 8);
+  await refused(batch([...Entries, { Id: "8", MessageBody: "x" }]), sqs.BatchRequestTooLong);
+  await refused(batch([...Entries, Entries[0]]), sqs.BatchEntryIdsNotDistinct);
+  await refused(batch([{ Id: "not an id", MessageBody: "x" }]), sqs.InvalidBatchEntryId);
+  await refused(batch([...Entries, ...Entries]), sqs.TooManyEntriesInBatchRequest);
 });
 
 check("long poll", async () => {
@@ -176,6 +206,23 @@ check("FIFO order, groups and deduplication", async () => {
   assert.equal(bodies(await receive(url)), "c");
 });
 
+check("FIFO with high throughput", async () => {
+  const { url } = await queue(".fifo", {
+    FifoQueue: "true",
+    DeduplicationScope: "messageGroup",
+    FifoThroughputLimit: "perMessageGroupId",
+  });
+  for (const [MessageGroupId, body] of [["g1", "a"], ["g1", "b"], ["g2", "c"]]) {
+    await send(url, body, { MessageGroupId, MessageDeduplicationId: "id" });
+  }
+  const got = await receive(url);
+  assert.equal(bodies(got), "a c");
+  assert.equal(got[1].Attributes.MessageGroupId, "g2");
+  assert.equal(got[1].Attributes.MessageDeduplicationId, "id");
+  await refused(send(url, "x", { MessageGroupId: "g1" }), "InvalidParameterValue");
+  await refused(send(url, "x", { MessageDeduplicationId: "id" }), "MissingParameter");
+});
+
 for (const [kind, suffix, attributes] of [["standard", "", {}], ["FIFO", ".fifo", contentBased]]) {
   check(`redrive and move task, ${kind}`, async () => {
     const { source, dead } = await pair(suffix, attributes);
@@ -211,8 +258,30 @@ check("a move task that is cancelled", async () => {
   );
   await refused(call(new sqs.StartMessageMoveTaskCommand({ SourceArn: dead.arn })), "InvalidParameterValue");
   await one(other.url, { WaitTimeSeconds: 10, MaxNumberOfMessages: 1 });
+  const task = async () => (await call(new sqs.ListMessageMoveTasksCommand({ SourceArn: dead.arn }))).Results[0];
+  const running = await task();
+  assert.equal(running.Status, "RUNNING");
+  assert.equal(running.TaskHandle, TaskHandle);
+  assert.equal(running.ApproximateNumberOfMessagesToMove, 20);
+  assert.equal(running.MaxNumberOfMessagesPerSecond, 2);
   const { ApproximateNumberOfMessagesMoved: moved } = await call(new sqs.CancelMessageMoveTaskCommand({ TaskHandle }));
   assert.ok(moved >= 1 && moved < 20);
+  await eventually(async () => assert.equal((await task()).Status, "CANCELLED"));
+  assert.equal((await task()).TaskHandle, undefined);
+  await refused(call(new sqs.StartMessageMoveTaskCommand({ SourceArn: `${dead.arn}-never` })), sqs.ResourceNotFoundException);
+});
+
+check("redrive allow policy", async () => {
+  const dead = await queue("", { RedriveAllowPolicy: JSON.stringify({ redrivePermission: "denyAll" }) });
+  const policy = { RedrivePolicy: JSON.stringify({ deadLetterTargetArn: dead.arn, maxReceiveCount: 1 }) };
+  await refused(queue("", policy), "InvalidParameterValue");
+  const source = await queue();
+  const set = (QueueUrl, Attributes) => call(new sqs.SetQueueAttributesCommand({ QueueUrl, Attributes }));
+  await set(dead.url, {
+    RedriveAllowPolicy: JSON.stringify({ redrivePermission: "byQueue", sourceQueueArns: [source.arn] }),
+  });
+  await set(source.url, policy);
+  await refused(queue("", policy), "InvalidParameterValue");
 });
 
 check("purge", async () => {
@@ -249,6 +318,7 @@ check("errors by class", async () => {
   const { url } = await queue("", { DelaySeconds: "5" });
   const missing = await refused(call(new sqs.GetQueueUrlCommand({ QueueName: "never" })), sqs.QueueDoesNotExist);
   assert.equal(missing.$metadata.httpStatusCode, 400);
+  assert.equal(missing.Error.Code, "AWS.SimpleQueueService.NonExistentQueue"); // as in the Query protocol
   const name = url.split("/").pop();
   await refused(call(new sqs.CreateQueueCommand({ QueueName: name, Attributes: { DelaySeconds: "6" } })), sqs.QueueNameExists);
   await refused(remove(url, { ReceiptHandle: "garbage" }), sqs.ReceiptHandleIsInvalid);
@@ -268,6 +338,31 @@ check("regions and accounts", async () => {
     const { Messages } = await other.send(new sqs.ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10 }));
     assert.equal(bodies(Messages), region + accessKeyId);
   }
+});
+
+check("signatures", async () => {
+  const { url } = await queue();
+  await send(url, `a "quoted"\r\nline`);
+  const signer = await client.config.signer();
+  const { protocol, hostname, port, pathname, host } = new URL(url);
+  const { query } = await signer.presign({
+    method: "GET",
+    protocol,
+    hostname,
+    port,
+    path: pathname,
+    query: { Action: "ReceiveMessage", VisibilityTimeout: "0" },
+    headers: { host },
+  });
+  const link = `${url}?${new URLSearchParams(query)}`;
+  const answer = await fetch(link);
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  assert.ok(text.includes("<Body>a &quot;quoted&quot;&#xD;\nline</Body>"), text);
+  assert.equal((await fetch(link.replace("VisibilityTimeout=0", "VisibilityTimeout=1"))).status, 403);
+  const other = new sqs.SQSClient({ credentials: { accessKeyId: "test", secretAccessKey: "another" } });
+  const err = await refused(other.send(new sqs.ListQueuesCommand({})), "SignatureDoesNotMatch");
+  assert.equal(err.$metadata.httpStatusCode, 403);
 });
 
 process.exit((await run("sqs-js", process.argv[2])) ? 0 : 1);
