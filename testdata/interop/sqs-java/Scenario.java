@@ -1,9 +1,14 @@
 import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -12,10 +17,19 @@ import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.core.SdkBytes;
 import software.amazon.awssdk.core.exception.ApiCallTimeoutException;
+import software.amazon.awssdk.http.SdkHttpMethod;
+import software.amazon.awssdk.http.SdkHttpRequest;
+import software.amazon.awssdk.http.auth.aws.signer.AwsV4HttpSigner;
 import software.amazon.awssdk.http.urlconnection.UrlConnectionHttpClient;
 import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.services.sqs.SqsAsyncClient;
 import software.amazon.awssdk.services.sqs.SqsClient;
+import software.amazon.awssdk.services.sqs.batchmanager.SqsAsyncBatchManager;
+import software.amazon.awssdk.services.sqs.model.BatchEntryIdsNotDistinctException;
+import software.amazon.awssdk.services.sqs.model.BatchRequestTooLongException;
+import software.amazon.awssdk.services.sqs.model.ChangeMessageVisibilityBatchRequestEntry;
 import software.amazon.awssdk.services.sqs.model.DeleteMessageBatchRequestEntry;
+import software.amazon.awssdk.services.sqs.model.DeleteMessageResponse;
 import software.amazon.awssdk.services.sqs.model.EmptyBatchRequestException;
 import software.amazon.awssdk.services.sqs.model.InvalidAttributeNameException;
 import software.amazon.awssdk.services.sqs.model.InvalidMessageContentsException;
@@ -30,10 +44,12 @@ import software.amazon.awssdk.services.sqs.model.QueueDoesNotExistException;
 import software.amazon.awssdk.services.sqs.model.QueueNameExistsException;
 import software.amazon.awssdk.services.sqs.model.ReceiptHandleIsInvalidException;
 import software.amazon.awssdk.services.sqs.model.ReceiveMessageRequest;
+import software.amazon.awssdk.services.sqs.model.ResourceNotFoundException;
 import software.amazon.awssdk.services.sqs.model.SendMessageBatchRequestEntry;
 import software.amazon.awssdk.services.sqs.model.SendMessageRequest;
 import software.amazon.awssdk.services.sqs.model.SendMessageResponse;
 import software.amazon.awssdk.services.sqs.model.SqsException;
+import software.amazon.awssdk.services.sqs.model.TooManyEntriesInBatchRequestException;
 
 /** Tries dlq serve with the AWS SDK for Java, as a user of SQS does. The SDK checks all MD5 sums. */
 public final class Scenario {
@@ -51,12 +67,18 @@ public final class Scenario {
         Harness h = new Harness();
         h.check("send, receive, delete", Scenario::sendAndReceive);
         h.check("attributes of messages", Scenario::attributes);
+        h.check("attributes that are asked for", Scenario::asked);
         h.check("batches, with an entry that fails", Scenario::batches);
         h.check("a message of 1 MiB", Scenario::large);
+        h.check("batches of 1 MiB", Scenario::largeBatch);
+        h.check("batches that the SDK makes", Scenario::batchManager);
         h.check("long poll", Scenario::longPoll);
+        h.check("long poll of the asynchronous client, and one that is given up", Scenario::asynchronous);
         h.check("long poll of a client that goes away", Scenario::abandoned);
         h.check("visibility", Scenario::visibility);
         h.check("FIFO order, groups and deduplication", Scenario::fifo);
+        h.check("FIFO with high throughput", Scenario::highThroughput);
+        h.check("redrive allow policy", Scenario::allowPolicy);
         h.check("redrive and move task, standard", () -> redrive("", Map.of()));
         h.check("redrive and move task, FIFO", () -> redrive(".fifo", CONTENT_BASED));
         h.check("a move task that is cancelled", Scenario::cancelledTask);
@@ -65,14 +87,27 @@ public final class Scenario {
         h.check("pages of queues", Scenario::pages);
         h.check("errors by class", Scenario::typedErrors);
         h.check("regions and accounts", Scenario::regions);
+        h.check("signatures", Scenario::signatures);
         System.exit(h.run("sqs-java", args.length > 0 ? args[0] : null) ? 0 : 1);
     }
 
+    private static SqsAsyncClient asyncClient() {
+        return SqsAsyncClient.builder()
+                .region(Region.US_EAST_1)
+                .endpointOverride(URI.create(System.getenv("AWS_ENDPOINT_URL_SQS")))
+                .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create("test", "test")))
+                .build();
+    }
+
     private static SqsClient client(Region region, String key) {
+        return client(region, key, "test");
+    }
+
+    private static SqsClient client(Region region, String key, String secret) {
         return SqsClient.builder()
                 .region(region)
                 .endpointOverride(URI.create(System.getenv("AWS_ENDPOINT_URL_SQS")))
-                .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create(key, "test")))
+                .credentialsProvider(StaticCredentialsProvider.create(AwsBasicCredentials.create(key, secret)))
                 .httpClientBuilder(UrlConnectionHttpClient.builder().socketTimeout(Duration.ofSeconds(40)))
                 .build();
     }
@@ -173,6 +208,21 @@ public final class Scenario {
         Harness.equal(m.attributes().get(MessageSystemAttributeName.AWS_TRACE_HEADER), TRACE, "trace");
     }
 
+    private static MessageAttributeValue text(String value) {
+        return MessageAttributeValue.builder().dataType("String").stringValue(value).build();
+    }
+
+    private static void asked() {
+        Queue q = queue();
+        Map<String, MessageAttributeValue> sent =
+                Map.of("trace.id", text("1"), "tracer", text("2"), "exact", text("3"), "other", text("4"));
+        send(q.url, "x", r -> r.messageAttributes(sent));
+        Message m = one(q.url, r -> r.messageAttributeNames("trace.*", "exact", "never")
+                .messageSystemAttributeNamesWithStrings("SentTimestamp", "SequenceNumber"));
+        Harness.equal(m.messageAttributes().keySet(), Set.of("trace.id", "tracer", "exact"), "attributes");
+        Harness.equal(m.attributes().keySet(), Set.of(MessageSystemAttributeName.SENT_TIMESTAMP), "system attributes");
+    }
+
     private static void batches() {
         Queue q = queue("", Map.of(QueueAttributeName.MAXIMUM_MESSAGE_SIZE, "1024"));
         List<SendMessageBatchRequestEntry> entries = IntStream.range(0, 10)
@@ -206,6 +256,72 @@ public final class Scenario {
         refused("InvalidParameterValue", () -> send(q.url, body + "x"));
     }
 
+    private static void largeBatch() {
+        Queue q = queue();
+        List<SendMessageBatchRequestEntry> entries = IntStream.range(0, 8)
+                .mapToObj(i -> SendMessageBatchRequestEntry.builder()
+                        .id("" + i)
+                        .messageBody("x".repeat(1 << 17))
+                        .build())
+                .toList();
+        SQS.sendMessageBatch(r -> r.queueUrl(q.url).entries(entries));
+        Harness.equal(receive(q.url).size(), 8, "received");
+        List<SendMessageBatchRequestEntry> more = new ArrayList<>(entries);
+        more.add(SendMessageBatchRequestEntry.builder().id("8").messageBody("x").build());
+        Harness.fails(BatchRequestTooLongException.class,
+                () -> SQS.sendMessageBatch(r -> r.queueUrl(q.url).entries(more)));
+        more.set(8, entries.get(0));
+        Harness.fails(BatchEntryIdsNotDistinctException.class,
+                () -> SQS.sendMessageBatch(r -> r.queueUrl(q.url).entries(more)));
+        more.addAll(entries);
+        Harness.fails(TooManyEntriesInBatchRequestException.class,
+                () -> SQS.sendMessageBatch(r -> r.queueUrl(q.url).entries(more)));
+    }
+
+    /** batchManager: the SDK gathers calls into batches, and receives ahead of who asks. */
+    private static void batchManager() {
+        Queue q = queue();
+        try (SqsAsyncClient client = asyncClient(); SqsAsyncBatchManager manager = client.batchManager()) {
+            List<CompletableFuture<SendMessageResponse>> sent = IntStream.range(0, 25)
+                    .mapToObj(i -> manager.sendMessage(r -> r.queueUrl(q.url).messageBody("m" + i)))
+                    .toList();
+            sent.forEach(CompletableFuture::join);
+            Set<String> got = new HashSet<>();
+            List<CompletableFuture<DeleteMessageResponse>> deleted = new ArrayList<>();
+            for (int i = 0; i < 100 && got.size() < 25; i++) {
+                for (Message m : manager.receiveMessage(r -> r.queueUrl(q.url).waitTimeSeconds(1)).join().messages()) {
+                    got.add(m.body());
+                    deleted.add(manager.deleteMessage(r -> r.queueUrl(q.url).receiptHandle(m.receiptHandle())));
+                }
+            }
+            deleted.forEach(CompletableFuture::join);
+            Harness.equal(got.size(), 25, "received");
+        }
+        Map<QueueAttributeName, String> left = SQS.getQueueAttributes(
+                        r -> r.queueUrl(q.url).attributeNames(QueueAttributeName.ALL))
+                .attributes();
+        Harness.equal(left.get(QueueAttributeName.APPROXIMATE_NUMBER_OF_MESSAGES), "0", "left");
+        Harness.equal(left.get(QueueAttributeName.APPROXIMATE_NUMBER_OF_MESSAGES_NOT_VISIBLE), "0", "in flight");
+    }
+
+    private static void asynchronous() throws Exception {
+        Queue q = queue();
+        try (SqsAsyncClient client = asyncClient()) {
+            var given = client.receiveMessage(r -> r.queueUrl(q.url).waitTimeSeconds(20));
+            Thread.sleep(500);
+            given.cancel(true);
+            Thread.sleep(300);
+            var waiting = client.receiveMessage(r -> r.queueUrl(q.url)
+                    .waitTimeSeconds(20)
+                    .messageSystemAttributeNames(MessageSystemAttributeName.ALL));
+            Thread.sleep(200);
+            send(q.url, "hello");
+            List<Message> got = waiting.get().messages();
+            Harness.equal(bodies(got), "hello", "body");
+            Harness.equal(count(got.get(0)), "1", "count");
+        }
+    }
+
     private static void longPoll() throws Exception {
         Queue q = queue();
         var waiting = CompletableFuture.supplyAsync(() -> one(q.url, r -> r.waitTimeSeconds(20)));
@@ -230,8 +346,12 @@ public final class Scenario {
         Message m = one(q.url, r -> r.waitTimeSeconds(10));
         SQS.changeMessageVisibility(r -> r.queueUrl(q.url).receiptHandle(m.receiptHandle()).visibilityTimeout(60));
         Harness.equal(receive(q.url, r -> r.waitTimeSeconds(2)).size(), 0, "hidden");
-        SQS.changeMessageVisibilityBatch(r -> r.queueUrl(q.url)
-                .entries(e -> e.id("a").receiptHandle(m.receiptHandle()).visibilityTimeout(0)));
+        var release = ChangeMessageVisibilityBatchRequestEntry.builder()
+                .id("a")
+                .receiptHandle(m.receiptHandle())
+                .visibilityTimeout(0)
+                .build();
+        SQS.changeMessageVisibilityBatch(r -> r.queueUrl(q.url).entries(List.of(release)));
         Harness.equal(count(one(q.url)), "3", "count");
     }
 
@@ -253,6 +373,34 @@ public final class Scenario {
             SQS.deleteMessage(r -> r.queueUrl(q.url).receiptHandle(m.receiptHandle()));
         }
         Harness.equal(bodies(receive(q.url)), "c", "third");
+    }
+
+    private static void highThroughput() {
+        Queue q = queue(".fifo", Map.of(
+                QueueAttributeName.FIFO_QUEUE, "true",
+                QueueAttributeName.DEDUPLICATION_SCOPE, "messageGroup",
+                QueueAttributeName.FIFO_THROUGHPUT_LIMIT, "perMessageGroupId"));
+        for (String[] m : new String[][] {{"g1", "a"}, {"g1", "b"}, {"g2", "c"}}) {
+            send(q.url, m[1], r -> r.messageGroupId(m[0]).messageDeduplicationId("id"));
+        }
+        List<Message> got = receive(q.url);
+        Harness.equal(bodies(got), "a c", "received");
+        Harness.equal(got.get(1).attributes().get(MessageSystemAttributeName.MESSAGE_GROUP_ID), "g2", "group");
+        refused("InvalidParameterValue", () -> send(q.url, "x", r -> r.messageGroupId("g1")));
+        refused("MissingParameter", () -> send(q.url, "x", r -> r.messageDeduplicationId("id")));
+    }
+
+    private static void allowPolicy() {
+        Queue dead = queue("", Map.of(QueueAttributeName.REDRIVE_ALLOW_POLICY, "{\"redrivePermission\":\"denyAll\"}"));
+        Map<QueueAttributeName, String> policy = Map.of(
+                QueueAttributeName.REDRIVE_POLICY, "{\"deadLetterTargetArn\":\"" + dead.arn + "\",\"maxReceiveCount\":1}");
+        refused("InvalidParameterValue", () -> queue("", policy));
+        Queue source = queue();
+        SQS.setQueueAttributes(r -> r.queueUrl(dead.url).attributes(Map.of(
+                QueueAttributeName.REDRIVE_ALLOW_POLICY,
+                "{\"redrivePermission\":\"byQueue\",\"sourceQueueArns\":[\"" + source.arn + "\"]}")));
+        SQS.setQueueAttributes(r -> r.queueUrl(source.url).attributes(policy));
+        refused("InvalidParameterValue", () -> queue("", policy));
     }
 
     private static void redrive(String suffix, Map<QueueAttributeName, String> attributes) throws Exception {
@@ -280,7 +428,7 @@ public final class Scenario {
         Harness.equal(back.body(), "poison", "body");
     }
 
-    private static void cancelledTask() {
+    private static void cancelledTask() throws Exception {
         Queue dead = pair("", Map.of()).dead;
         Queue other = queue();
         for (int i = 0; i < 20; i++) {
@@ -291,8 +439,16 @@ public final class Scenario {
                 .taskHandle();
         refused("InvalidParameterValue", () -> SQS.startMessageMoveTask(r -> r.sourceArn(dead.arn)));
         one(other.url, r -> r.waitTimeSeconds(10).maxNumberOfMessages(1));
+        var running = SQS.listMessageMoveTasks(r -> r.sourceArn(dead.arn)).results().get(0);
+        Harness.equal(running.status(), "RUNNING", "status");
+        Harness.equal(running.taskHandle(), handle, "handle");
+        Harness.equal(running.approximateNumberOfMessagesToMove(), 20L, "to move");
         long moved = SQS.cancelMessageMoveTask(r -> r.taskHandle(handle)).approximateNumberOfMessagesMoved();
         Harness.isTrue(moved >= 1 && moved < 20, moved + " were moved");
+        Harness.eventually(() -> Harness.equal(
+                SQS.listMessageMoveTasks(r -> r.sourceArn(dead.arn)).results().get(0).status(), "CANCELLED", "status"));
+        Harness.fails(ResourceNotFoundException.class,
+                () -> SQS.startMessageMoveTask(r -> r.sourceArn(dead.arn + "-never")));
     }
 
     private static void purge() {
@@ -329,7 +485,9 @@ public final class Scenario {
     private static void typedErrors() {
         Queue q = queue("", Map.of(QueueAttributeName.DELAY_SECONDS, "5"));
         String name = q.url.substring(q.url.lastIndexOf('/') + 1);
-        Harness.fails(QueueDoesNotExistException.class, () -> SQS.getQueueUrl(r -> r.queueName("never")));
+        var missing = Harness.fails(QueueDoesNotExistException.class, () -> SQS.getQueueUrl(r -> r.queueName("never")));
+        Harness.equal(missing.statusCode(), 400, "status");
+        Harness.equal(missing.awsErrorDetails().errorCode(), "AWS.SimpleQueueService.NonExistentQueue", "code");
         Harness.fails(QueueNameExistsException.class, () -> SQS.createQueue(
                 r -> r.queueName(name).attributes(Map.of(QueueAttributeName.DELAY_SECONDS, "6"))));
         Harness.fails(ReceiptHandleIsInvalidException.class,
@@ -356,6 +514,37 @@ public final class Scenario {
                         who[0] + who[1],
                         "bodies");
             }
+        }
+    }
+
+    /** signatures: a link that receives, for who has no key, and what is signed with another secret. */
+    private static void signatures() throws Exception {
+        Queue q = queue();
+        send(q.url, "hello");
+        SdkHttpRequest request = SdkHttpRequest.builder()
+                .method(SdkHttpMethod.GET)
+                .uri(URI.create(q.url))
+                .putRawQueryParameter("Action", "ReceiveMessage")
+                .putRawQueryParameter("VisibilityTimeout", "0")
+                .build();
+        URI link = AwsV4HttpSigner.create()
+                .sign(r -> r.identity(AwsBasicCredentials.create("test", "test"))
+                        .request(request)
+                        .putProperty(AwsV4HttpSigner.SERVICE_SIGNING_NAME, "sqs")
+                        .putProperty(AwsV4HttpSigner.REGION_NAME, "us-east-1")
+                        .putProperty(AwsV4HttpSigner.AUTH_LOCATION, AwsV4HttpSigner.AuthLocation.QUERY_STRING)
+                        .putProperty(AwsV4HttpSigner.EXPIRATION_DURATION, Duration.ofMinutes(1)))
+                .request()
+                .getUri();
+        var http = HttpClient.newHttpClient();
+        var answer = http.send(HttpRequest.newBuilder(link).build(), HttpResponse.BodyHandlers.ofString());
+        Harness.equal(answer.statusCode(), 200, "status of " + answer.body());
+        Harness.isTrue(answer.body().contains("<Body>hello</Body>"), answer.body());
+        URI other = URI.create(link.toString().replace("VisibilityTimeout=0", "VisibilityTimeout=1"));
+        Harness.equal(http.send(HttpRequest.newBuilder(other).build(), HttpResponse.BodyHandlers.discarding()).statusCode(),
+                403, "status of another request");
+        try (SqsClient wrong = client(Region.US_EAST_1, "test", "another")) {
+            refused("SignatureDoesNotMatch", wrong::listQueues);
         }
     }
 }
