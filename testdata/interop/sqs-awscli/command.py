@@ -12,9 +12,28 @@ import re
 import subprocess
 
 try:
+    import awscli
     from awscli.clidriver import create_clidriver
 except ImportError:  # a program of its own, or it belongs to another Python
     create_clidriver = None
+
+
+
+def _quietly(argv):
+    """Runs a command line in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = create_clidriver().main(argv)
+        except SystemExit as end:
+            status = end.code
+    return status, out.getvalue(), err.getvalue()
+
+
+# Much is read only when it is needed; this needs it, and calls nobody. Version 2 has threads then,
+# and a process with threads must not be forked.
+if create_clidriver and awscli.__version__.startswith("1."):
+    _quietly(["sqs", "list-queues", "--generate-cli-skeleton"])
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(["command"])
@@ -49,10 +68,4 @@ def _main(argv, environment, answer):
     data = os.environ["AWS_DATA_PATH"]  # where the program has found itself
     os.environ.clear()
     os.environ.update(environment, AWS_DATA_PATH=data)
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            status = create_clidriver().main(argv)
-        except SystemExit as end:
-            status = end.code
-    answer.send((status, out.getvalue(), err.getvalue()))
+    answer.send(_quietly(argv))
