@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ type PurgeOptions struct {
 // durable. It works in commits of a thousand and looks at ctx between them; on an error the
 // count says how many are gone.
 func (e *Engine) Purge(ctx context.Context, a Address, o PurgeOptions) (removed int64, err error) {
-	seqs, err := e.there(a, o)
+	of, seqs, err := e.there(a, o)
 	if err != nil {
 		return 0, err
 	}
@@ -29,33 +30,56 @@ func (e *Engine) Purge(ctx context.Context, a Address, o PurgeOptions) (removed 
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		if o.InFlight {
-			if err := e.unlockAll(a, chunk); err != nil {
-				return removed, err
-			}
-		}
-		errs, err := e.SettleBySequence(a, Outcome{Action: Complete}, int64s(chunk)...)
-		if err != nil {
+		n, err := e.purge(a, of, chunk, o.InFlight)
+		if removed += n; err != nil {
 			return removed, err
-		}
-		for _, err := range errs {
-			switch {
-			case err == nil:
-				removed++
-			case !errors.Is(err, ErrNoMessage) && !errors.Is(err, ErrLocked):
-				return removed, err
-			}
 		}
 	}
 	return removed, nil
 }
 
-// there lists the messages of a queue. A bound on the numbers would not do: what is
-// dead-lettered later keeps its old, lower number.
-func (e *Engine) there(a Address, o PurgeOptions) ([]uint64, error) {
+// purge removes messages in one commit, so that nobody receives one between the end of its lock
+// and its own. A queue of another entity was made since, under the same name and with the same
+// numbers, and loses nothing.
+func (e *Engine) purge(a Address, of *entity, seqs []uint64, inFlight bool) (removed int64, err error) {
 	t, q, err := e.on(a)
 	if err != nil {
-		return nil, err
+		return 0, err
+	}
+	if q.of != of {
+		t.end()
+		return 0, nil
+	}
+	var failed error
+	for _, seq := range seqs {
+		if l := q.locked[seq]; l != nil && inFlight && l.undecided() == nil {
+			e.drop(l)
+			t.remove(q, seq, &l.st)
+			removed++
+			continue
+		}
+		st, err := t.unheld(q, seq)
+		switch {
+		case err == nil:
+			e.leave(q, seq, &st)
+			t.remove(q, seq, &st)
+			removed++
+		case !errors.Is(err, ErrNoMessage) && !errors.Is(err, ErrLocked):
+			failed = cmp.Or(failed, err)
+		}
+	}
+	if err := t.commit(); err != nil {
+		return 0, err
+	}
+	return removed, failed
+}
+
+// there lists the messages of a queue, and returns the entity that it is of. A bound on the
+// numbers would not do: what is dead-lettered later keeps its old, lower number.
+func (e *Engine) there(a Address, o PurgeOptions) (*entity, []uint64, error) {
+	t, q, err := e.on(a)
+	if err != nil {
+		return nil, nil, err
 	}
 	seqs := make([]uint64, 0, q.ready.Len()+q.deferred.Len()+len(q.scheduled))
 	for _, set := range [...]*btree.Set[uint64]{&q.ready, &q.deferred} {
@@ -73,7 +97,7 @@ func (e *Engine) there(a Address, o PurgeOptions) ([]uint64, error) {
 		t.batch.ForgetSeen(q.of.id)
 	}
 	slices.Sort(seqs)
-	return seqs, t.commit()
+	return q.of, seqs, t.commit()
 }
 
 // DeleteBatchOptions say which messages a batch delete takes.
@@ -128,26 +152,4 @@ func (e *Engine) DeleteBatch(a Address, o DeleteBatchOptions) (int, error) {
 		removed++
 	}
 	return removed, t.commit()
-}
-
-// unlockAll ends the locks of messages and counts nothing.
-func (e *Engine) unlockAll(a Address, seqs []uint64) error {
-	t, q, err := e.on(a)
-	if err != nil {
-		return err
-	}
-	for _, seq := range seqs {
-		if l := q.locked[seq]; l != nil {
-			t.letGo(l)
-		}
-	}
-	return t.flush()
-}
-
-func int64s(seqs []uint64) []int64 {
-	out := make([]int64, len(seqs))
-	for i, s := range seqs {
-		out[i] = int64(s)
-	}
-	return out
 }

@@ -324,6 +324,9 @@ func (k *taker) take(seq uint64) (bool, error) {
 		t.e.hold(q, seq, &st).since = t.now
 	} else {
 		st.LockedUntil = time.Time{}
+		if q.groups == nil {
+			q.offer() // it is there for the next who waits
+		}
 	}
 	t.put(q.key(seq), &st)
 	k.taken = append(k.taken, store.Message{Key: q.key(seq), State: st})
