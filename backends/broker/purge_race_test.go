@@ -28,6 +28,7 @@ func TestPurgeLetsNobodyReceive(t *testing.T) {
 		w := b.e.NewWaiter(b.queue, func() { got = append(got, b.take(b.queue, 10)...) })
 		w.Arm(message.UUID{})
 		n, err := b.e.Purge(t.Context(), b.queue, PurgeOptions{InFlight: true})
+		w.Close()
 		if err != nil || n != 2 || len(got) != 0 {
 			t.Errorf("FIFO %v: %d were purged, %v, and %d were received while they were", fifo, n, err, len(got))
 		}

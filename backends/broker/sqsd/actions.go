@@ -6,7 +6,7 @@ type scope uint8
 const (
 	queueScope   scope = iota // the queue of QueueUrl, or of the request's path
 	serviceScope              // none: it may not be posted to a queue
-	anyScope                  // none, wherever it is posted to
+	anyScope                  // the one of QueueName, wherever it is posted to
 )
 
 // action is one of the API.
@@ -25,7 +25,7 @@ var actions = map[string]*action{
 	"CreateQueue":                {run: (*call).createQueue, right: Manage, op: OpManage, scope: serviceScope, changes: true},
 	"DeleteQueue":                {run: (*call).deleteQueue, right: Manage, op: OpManage, silent: true, changes: true},
 	"ListQueues":                 {run: (*call).listQueues, right: Listen, op: OpManage, scope: serviceScope},
-	"GetQueueUrl":                {run: (*call).getQueueURL, right: Send, op: OpManage, scope: anyScope},
+	"GetQueueUrl":                {run: (*call).getQueueURL, right: anyRight, op: OpManage, scope: anyScope},
 	"GetQueueAttributes":         {run: (*call).getQueueAttributes, right: Listen, op: OpManage},
 	"SetQueueAttributes":         {run: (*call).setQueueAttributes, right: Manage, op: OpManage, silent: true, changes: true},
 	"PurgeQueue":                 {run: (*call).purgeQueue, right: Manage, op: OpManage, silent: true, changes: true},

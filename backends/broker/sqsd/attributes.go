@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"dlq/backends/broker"
 )
@@ -33,6 +34,10 @@ type attribute struct {
 	set  func(x *setting, value string) *apiError // nil: nobody sets it
 	same func(c *call, now, given string) bool    // of a value that is given when the queue is there; nil: equal
 }
+
+// maxAttributeBytes is how long the value of an attribute is at most: as long as a policy.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html
+const maxAttributeBytes = 8192
 
 // setting is attributes on their way into the properties of a queue.
 type setting struct {
@@ -261,6 +266,9 @@ func (x *setting) set(a pair) error {
 	if a.name == "KmsMasterKeyId" && a.value != "" && attributeIs(x.c.in.attributes, "SqsManagedSseEnabled", "true") {
 		return plain(http.StatusBadRequest, "InvalidAttributeName", "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 	}
+	if len(a.value) > maxAttributeBytes {
+		return invalidAttribute(a.name)
+	}
 	if bad := spec.set(x, a.value); bad != nil {
 		return bad
 	}
@@ -375,9 +383,9 @@ func (c *call) setQueueAttributes() error {
 	return c.s.Engine.Change(c.entity, func(p *broker.Properties) error { return set(p, true) })
 }
 
-// maxTags is how many tags a queue has at most.
+// The bounds of the tags of a queue: how many, and how many characters the parts of one have.
 // Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-queue-tags.html
-const maxTags = 50
+const maxTags, maxTagKey, maxTagValue = 50, 128, 256
 
 func tagsOf(p *broker.Properties) []pair {
 	var tags []pair
@@ -391,6 +399,9 @@ func tagsOf(p *broker.Properties) []pair {
 
 func addTags(p *broker.Properties, tags []pair) error {
 	for _, t := range tags {
+		if n := utf8.RuneCountInString(t.name); n == 0 || n > maxTagKey || utf8.RuneCountInString(t.value) > maxTagValue {
+			return invalidParameter("The key of a tag has 1 to %d characters, and its value at most %d.", maxTagKey, maxTagValue)
+		}
 		if p.Extra == nil {
 			p.Extra = map[string]string{}
 		}

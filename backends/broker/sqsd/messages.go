@@ -88,7 +88,7 @@ func (c *call) shown(body []byte) error {
 		}
 	} else {
 		c.name, c.action = "ReceiveMessage", actions["ReceiveMessage"]
-		c.in = input{}
+		c.json = false
 		c.asJSON = strings.Contains(c.r.Header.Get("Accept"), "json")
 		c.out.xml, c.out.listed = !c.asJSON, c.asJSON
 		if ref := c.r.URL.Query().Get("QueueUrl"); ref != "" {

@@ -110,7 +110,12 @@ func (c *call) resolve() error {
 			return unknownAction(c.name)
 		}
 	}
-	if c.action.scope != queueScope {
+	switch c.action.scope {
+	case queueScope:
+	case anyScope:
+		c.entity = c.s.entityOf(c.named())
+		return nil
+	default:
 		return nil
 	}
 	if ref == "" && !c.json && c.in.queueURL == nil {
@@ -142,6 +147,15 @@ func (c *call) find(q queueID) error {
 	return nil
 }
 
+// named is the queue of QueueName.
+func (c *call) named() queueID {
+	q := queueID{c.region, c.account, str(c.in.queueName)}
+	if owner := str(c.in.owner); owner != "" {
+		q.account = owner
+	}
+	return q
+}
+
 // made reports whether the queue is the one that a URL of YMQ is of, and not one that was made
 // later under its name.
 func (c *call) made(ref string) bool {
@@ -158,6 +172,9 @@ func (c *call) made(ref string) bool {
 func (c *call) lookUp(q queueID) (broker.Info, error) {
 	name := c.s.entityOf(q)
 	info, err := c.s.Engine.Entity(name)
+	if strings.Contains(q.name, "/") { // it would be in another region
+		err = broker.ErrNoEntity
+	}
 	if err == nil && (info.Dialect != broker.SQS || info.Name != name) {
 		err = broker.ErrNoEntity
 	}

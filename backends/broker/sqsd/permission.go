@@ -118,7 +118,11 @@ func (c *call) changePolicy(f func(*policy) error) error {
 			delete(properties.Extra, extraPolicy)
 			return nil
 		}
-		properties.Extra[extraPolicy] = string(marshal(p))
+		text := marshal(p)
+		if len(text) > maxAttributeBytes {
+			return overLimit("The policy of a queue has at most %d bytes, and this would be %d.", maxAttributeBytes, len(text))
+		}
+		properties.Extra[extraPolicy] = string(text)
 		return nil
 	})
 }

@@ -86,7 +86,7 @@ func attributeIs(list []pair, name, value string) bool {
 func (c *call) alreadyThere() error {
 	info, err := c.lookUp(c.queue)
 	if errors.Is(err, broker.ErrNoEntity) {
-		return plain(http.StatusBadRequest, "QueueNameExists", "An entity that is no queue of SQS has the name %s.", c.queue.name)
+		return nameTaken("An entity that is no queue of SQS, or one whose name differs in its case, has the name %s.", c.queue.name)
 	}
 	if err != nil {
 		return err
@@ -94,12 +94,16 @@ func (c *call) alreadyThere() error {
 	c.info = info
 	for _, a := range c.in.attributes {
 		if spec := attributeNamed(a.name); spec != nil && spec.set != nil && !c.sameValue(spec, a.value) {
-			e := plain(http.StatusBadRequest, "QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", a.name)
-			e.code = "QueueAlreadyExists"
-			return e
+			return nameTaken("A queue already exists with the same name and a different value for attribute %s", a.name)
 		}
 	}
 	return nil
+}
+
+func nameTaken(format string, args ...any) *apiError {
+	e := plain(http.StatusBadRequest, "QueueNameExists", format, args...)
+	e.code = "QueueAlreadyExists"
+	return e
 }
 
 // deleteQueue deletes a queue with its messages. Receives that wait for it end.
@@ -137,11 +141,7 @@ func (c *call) getQueueURL() error {
 	if c.in.queueName == nil {
 		return invalidParameter("Value for parameter QueueName is invalid. Reason: Must specify a queue name.")
 	}
-	q := queueID{c.region, c.account, *c.in.queueName}
-	if owner := str(c.in.owner); owner != "" {
-		q.account = owner
-	}
-	if err := c.find(q); err != nil {
+	if err := c.find(c.named()); err != nil {
 		return err
 	}
 	c.out.str("QueueUrl", c.url(c.queue, c.info))

@@ -22,6 +22,8 @@ const (
 	Send   Right = iota // to put messages into a queue
 	Listen              // to receive and settle them, and to look at a queue
 	Manage              // everything else
+
+	anyRight // one of them, whichever
 )
 
 // Options configure a server.
@@ -85,7 +87,7 @@ type call struct {
 	r      *http.Request
 	name   string // of the action
 	action *action
-	json   bool // the protocol of the request
+	json   bool // the protocol of the request; X-Amz-Target decides first, wherever it was posted to
 	asJSON bool // a Query answer in JSON, which a client may ask for
 
 	region, account string
@@ -112,6 +114,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve does what the request asks for, and leaves the answer in c.out.
 func (c *call) serve() error {
+	c.json = c.r.Header.Get("X-Amz-Target") != "" || isJSON(c.r)
+	c.out.xml = !c.json
 	if showsMessages(c.r) {
 		return c.showMessages()
 	}
@@ -127,8 +131,8 @@ func (c *call) serve() error {
 	if err != nil {
 		return err
 	}
-	if c.r.Method == http.MethodGet && c.action.changes && !signed {
-		return denied("AccessDeniedException", "AccessDenied", "A GET that changes something has to be signed; send a POST.")
+	if c.r.Method != http.MethodPost && c.action.changes && !signed {
+		return denied("AccessDeniedException", "AccessDenied", "A %s that changes something has to be signed; send a POST.", c.r.Method)
 	}
 	if err := c.parse(f, body); err != nil {
 		return err
@@ -150,10 +154,17 @@ func (c *call) serve() error {
 
 // permit is an error if the caller lacks the right.
 func (c *call) permit() error {
-	if c.s.Allowed == nil || c.accessKey == "" || c.s.Allowed(c.accessKey, c.entity, c.action.right) {
+	if c.s.Allowed == nil || c.accessKey == "" || c.may(c.action.right) {
 		return nil
 	}
 	return denied("AccessDeniedException", "AccessDenied", "The key %s is not allowed to perform sqs:%s here.", c.accessKey, c.name)
+}
+
+func (c *call) may(r Right) bool {
+	if r == anyRight {
+		return c.may(Send) || c.may(Listen) || c.may(Manage)
+	}
+	return c.s.Allowed(c.accessKey, c.entity, r)
 }
 
 // read reads the body.
@@ -200,15 +211,13 @@ func tooLong(limit int64) *apiError {
 	}
 }
 
-// identify tells protocol and action. The header X-Amz-Target decides first, wherever the request
-// was posted to.
+// identify tells the action.
 func (c *call) identify(body []byte) (f *form, err error) {
-	if target := c.r.Header.Get("X-Amz-Target"); target != "" || isJSON(c.r) {
-		c.json = true
+	if c.json {
+		target := c.r.Header.Get("X-Amz-Target")
 		_, c.name, _ = strings.Cut(target, ".")
 		return nil, c.choose(strings.HasPrefix(target, "AmazonSQS."))
 	}
-	c.out.xml = true
 	encoded := c.r.URL.RawQuery
 	if isForm(c.r) {
 		encoded = string(body)

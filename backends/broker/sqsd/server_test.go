@@ -331,12 +331,12 @@ func TestRights(t *testing.T) {
 			queue   string
 			allowed bool
 		}{
-			{"sender", "orders", a.right == Send},
+			{"sender", "orders", a.right == Send || a.right == anyRight},
 			{"sender", "other", a.right == Send && a.scope != queueScope},
-			{"reader", "orders", a.right == Listen},
+			{"reader", "orders", a.right == Listen || a.right == anyRight},
 			{"nobody", "orders", false},
 		} {
-			got := f.call(test.key+"@us-east-1", action, `{"QueueUrl":"`+test.queue+`"}`)
+			got := f.call(test.key+"@us-east-1", action, `{"QueueUrl":"`+test.queue+`","QueueName":"`+test.queue+`"}`)
 			if denied := strings.Contains(got.body, "AccessDenied"); denied == test.allowed {
 				t.Errorf("%s by %s on %s: %d %s", action, test.key, test.queue, got.status, got.body)
 			}

@@ -1,0 +1,117 @@
+package sqsd
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"dlq/backends/broker"
+)
+
+// TestErrorsBeforeTheBody: what is wrong with a body is said in the protocol of the request, too.
+// Source: sqs-wire.md 7.15.
+func TestErrorsBeforeTheBody(t *testing.T) {
+	f := serve(t, func(o *Options) { o.Limits.BodyBytes = 100 })
+	for name, change := range map[string]func(*http.Request){
+		"too long": func(*http.Request) {},
+		"encoded":  func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") },
+	} {
+		r := f.request(http.MethodPost, "/", `{"QueueName":"`+strings.Repeat("x", 200)+`"}`)
+		r.Header.Set("X-Amz-Target", "AmazonSQS.CreateQueue")
+		change(r)
+		a := f.do(r)
+		if !json.Valid([]byte(a.body)) || a.header.Get("Content-Type") != contentJSON || a.header.Get("X-Amzn-Query-Error") == "" {
+			t.Errorf("%s: %d %v %s", name, a.status, a.header, a.body)
+		}
+	}
+}
+
+// TestOnlyAPostChangesUnsigned: a page of the web can make a browser send a HEAD, too.
+func TestOnlyAPostChangesUnsigned(t *testing.T) {
+	f := serve(t)
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodOptions} {
+		f.do(f.request(method, "/000000000000/orders?Action=DeleteQueue", ""))
+		if _, err := f.engine.Entity("orders"); err != nil {
+			t.Fatalf("an unsigned %s has deleted a queue", method)
+		}
+	}
+}
+
+// TestWhoMayAskForAURL: everybody who may send or receive, and only of that queue.
+func TestWhoMayAskForAURL(t *testing.T) {
+	f := serve(t, func(o *Options) {
+		o.Allowed = func(key, entity string, r Right) bool {
+			right := map[string]Right{"sender": Send, "listener": Listen, "manager": Manage}
+			return entity == "orders" && (r == right[key] || key == "manager")
+		}
+	})
+	for _, name := range []string{"orders", "others"} {
+		f.json("CreateQueue", `{"QueueName":"`+name+`"}`)
+	}
+	for _, key := range []string{"sender", "listener", "manager"} {
+		if a := f.call(key+"@us-east-1", "GetQueueUrl", `{"QueueName":"orders"}`); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", key, a.status, a.body)
+		}
+		for _, name := range []string{"others", "missing"} {
+			if a := f.call(key+"@us-east-1", "GetQueueUrl", `{"QueueName":"`+name+`"}`); a.status != http.StatusForbidden {
+				t.Errorf("%s, %s: %d %s", key, name, a.status, a.body)
+			}
+		}
+	}
+}
+
+// TestNamesDoNotReachElsewhere: a name of a queue has no region and account in it.
+func TestNamesDoNotReachElsewhere(t *testing.T) {
+	f := serve(t)
+	f.call("test@eu-west-1", "CreateQueue", `{"QueueName":"dead"}`)
+	if _, err := f.engine.Entity("eu-west-1/000000000000/dead"); err != nil {
+		t.Fatal(err)
+	}
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	if a := f.call("test@us-east-1", "GetQueueUrl", `{"QueueName":"eu-west-1/000000000000/dead"}`); a.status == http.StatusOK {
+		t.Errorf("found: %s", a.body)
+	}
+	policy := `{\"maxReceiveCount\":1,\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:eu-west-1/000000000000/dead\"}`
+	if a := f.call("test@us-east-1", "SetQueueAttributes", `{"QueueUrl":"orders","Attributes":{"RedrivePolicy":"`+policy+`"}}`); a.status == http.StatusOK {
+		t.Error("a dead-letter queue in another region was taken")
+	}
+}
+
+// TestAQueueKeepsNoMoreThanItMay: everything that a queue has is in memory.
+func TestAQueueKeepsNoMoreThanItMay(t *testing.T) {
+	f := serve(t)
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	long := strings.Repeat("x", 100_000)
+	for action, body := range map[string]string{
+		"SetQueueAttributes": `{"QueueUrl":"orders","Attributes":{"Policy":"\"` + long + `\""}}`,
+		"CreateQueue":        `{"QueueName":"other","Attributes":{"KmsMasterKeyId":"` + long + `"}}`,
+		"TagQueue":           `{"QueueUrl":"orders","Tags":{"a":"` + long + `"}}`,
+		"AddPermission":      `{"QueueUrl":"orders","Label":"a","AWSAccountIds":["` + long + `"],"Actions":["*"]}`,
+	} {
+		if a := f.call("", action, body); a.status == http.StatusOK {
+			t.Errorf("%s was taken", action)
+		}
+	}
+	for i := range 1000 {
+		f.call("", "AddPermission", fmt.Sprintf(`{"QueueUrl":"orders","Label":"l%d","AWSAccountIds":["111122223333"],"Actions":["*"]}`, i))
+	}
+	f.json("TagQueue", `{"QueueUrl":"orders","Tags":{"`+strings.Repeat("ж", 128)+`":"`+strings.Repeat("ж", 256)+`"}}`)
+	if info, err := f.engine.Entity("orders"); err != nil || len(info.Extra[extraPolicy]) > 10_000 {
+		t.Errorf("a policy of %d bytes, %v", len(info.Extra[extraPolicy]), err)
+	}
+}
+
+// TestTakenName: the code is the one that clients know, whatever has the name.
+func TestTakenName(t *testing.T) {
+	f := serve(t)
+	if err := f.engine.Create("bus", broker.Queue, broker.Defaults(broker.Queue, broker.ServiceBus)); err != nil {
+		t.Fatal(err)
+	}
+	a := f.call("", "CreateQueue", `{"QueueName":"bus"}`)
+	if a.status != http.StatusBadRequest || a.header.Get("X-Amzn-Query-Error") != "QueueAlreadyExists;Sender" {
+		t.Errorf("%d %s %s", a.status, a.header.Get("X-Amzn-Query-Error"), a.body)
+	}
+}
