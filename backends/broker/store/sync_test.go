@@ -3,6 +3,7 @@ package store
 import (
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,18 +16,24 @@ import (
 // TestMissingSyncIsCaught lets the disk lie about one sync after the other, and takes a crash
 // image after every acknowledgement. Whether a lie about the log does harm is known from
 // the writes: an acknowledgement came while more than the end mark of a log was not synced,
-// the step changed something, and no table was put in the place of the log meanwhile. Each
-// of these must show in an image. A lie about another file shows, or does no harm in
-// any image: what it left volatile was still in the log, or was not yet referred to.
+// the step left what no step before it had left, and no table was put in the place of the log
+// meanwhile. Each of these must show in an image. A lie about another file shows, or does no harm
+// in any image: what it left volatile was still in the log, or was not yet referred to.
 func TestMissingSyncIsCaught(t *testing.T) {
 	rnd := seeded(t)
 	sc := newScenario(rnd, size(30, 60, 200))
 	honest := (&liar{lie: -1}).run(t, sc)
-	every := size(4, 2, 1)
+	every := size(2, 2, 1)
 	told, harmful, caught := map[string]int{}, 0, map[string]int{}
 	for n := rnd.IntN(every); n < honest; n += every {
 		l := &liar{lie: n}
 		l.run(t, sc)
+		// A table may take the place of the log while the image is made, which mends the harm. That
+		// does not happen every time.
+		for again := 0; again < 3 && l.harm && l.lost == nil; again++ {
+			l = &liar{lie: n}
+			l.run(t, sc)
+		}
 		told[l.kind]++
 		if l.lost != nil {
 			caught[l.kind]++
@@ -96,7 +103,7 @@ func (l *liar) run(t *testing.T, sc *scenario) int {
 		l.mu.Lock()
 		lied := l.kind != ""
 		for _, n := range l.dirty {
-			l.harm = l.harm || n > endMark && !maps.Equal(sc.states[p.acked-1], sc.states[p.acked])
+			l.harm = l.harm || l.kind == "log" && n > endMark && sc.shows(p.acked)
 		}
 		l.mu.Unlock()
 		if lied && l.lost == nil {
@@ -109,6 +116,14 @@ func (l *liar) run(t *testing.T, sc *scenario) int {
 		t.Error(err)
 	}
 	return l.syncs
+}
+
+// shows reports whether an image that lacks the last of so many steps can be told from one that
+// has them all: it cannot where they undo one another.
+func (sc *scenario) shows(steps int) bool {
+	return !slices.ContainsFunc(sc.states[:steps], func(before map[uint64]holding) bool {
+		return maps.Equal(before, sc.states[steps])
+	})
 }
 
 // fileKind is log, table, directory, and so on.
