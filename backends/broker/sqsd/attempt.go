@@ -29,6 +29,7 @@ type attempt struct {
 type attempts struct {
 	mu sync.Mutex
 	by map[attemptKey]attempt
+	of map[message.UUID]attemptKey // by lock token: which of them gave that delivery
 }
 
 func (a *attempts) keep(k attemptKey, msgs []*message.Message, now time.Time) {
@@ -38,18 +39,31 @@ func (a *attempts) keep(k attemptKey, msgs []*message.Message, now time.Time) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.drop(k)
 	if len(a.by) >= maxAttempts {
-		for other, old := range a.by {
-			if now.Sub(old.at) >= attemptWindow {
-				delete(a.by, other)
-			}
-		}
+		a.dropOld(now)
 	}
 	if a.by == nil {
-		a.by = map[attemptKey]attempt{}
+		a.by, a.of = map[attemptKey]attempt{}, map[message.UUID]attemptKey{}
 	}
-	if len(a.by) < maxAttempts {
-		a.by[k] = attempt{now, ds}
+	a.by[k] = attempt{now, ds}
+	for _, d := range ds {
+		a.of[d.Token] = k
+	}
+}
+
+// dropOld makes room: what is over goes, and some of the others if that is not enough.
+func (a *attempts) dropOld(now time.Time) {
+	for k, old := range a.by {
+		if now.Sub(old.at) >= attemptWindow {
+			a.drop(k)
+		}
+	}
+	for k := range a.by { // not one by one, since to look for the old ones takes a while
+		if len(a.by) <= maxAttempts*9/10 {
+			return
+		}
+		a.drop(k)
 	}
 }
 
@@ -57,8 +71,8 @@ func (a *attempts) find(k attemptKey, now time.Time) []broker.Delivery {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	found, ok := a.by[k]
-	if !ok || now.Sub(found.at) >= attemptWindow {
-		delete(a.by, k)
+	if ok && now.Sub(found.at) >= attemptWindow {
+		a.drop(k)
 		return nil
 	}
 	return found.deliveries
@@ -67,30 +81,27 @@ func (a *attempts) find(k attemptKey, now time.Time) []broker.Delivery {
 func (a *attempts) forget(k attemptKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.by, k)
+	a.drop(k)
 }
 
 // spoil forgets the receives that gave a message which is deleted or changed now: they cannot be
 // had again.
-func (a *attempts) spoil(entity string, ds []broker.Delivery) {
+func (a *attempts) spoil(ds []broker.Delivery) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for k, old := range a.by {
-		if k.entity == entity && overlap(old.deliveries, ds) {
-			delete(a.by, k)
+	for _, d := range ds {
+		if k, ok := a.of[d.Token]; ok {
+			a.drop(k)
 		}
 	}
 }
 
-func overlap(a, b []broker.Delivery) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
+// drop forgets a receive, if there is such a one.
+func (a *attempts) drop(k attemptKey) {
+	for _, d := range a.by[k].deliveries {
+		delete(a.of, d.Token)
 	}
-	return false
+	delete(a.by, k)
 }
 
 // again returns what a receive gave before, hidden anew for as long as this one asks, or nil if

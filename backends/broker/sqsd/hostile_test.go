@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"dlq/backends/broker"
+	"dlq/backends/message"
 )
 
 // TestErrorsBeforeTheBody: what is wrong with a body is said in the protocol of the request, too.
@@ -113,5 +115,52 @@ func TestTakenName(t *testing.T) {
 	a := f.call("", "CreateQueue", `{"QueueName":"bus"}`)
 	if a.status != http.StatusBadRequest || a.header.Get("X-Amzn-Query-Error") != "QueueAlreadyExists;Sender" {
 		t.Errorf("%d %s %s", a.status, a.header.Get("X-Amzn-Query-Error"), a.body)
+	}
+}
+
+// TestAttemptsAreBounded: what is remembered of receives costs neither much memory nor a delete its
+// time, and the last receives can be tried again.
+func TestAttemptsAreBounded(t *testing.T) {
+	var a attempts
+	now := time.Unix(1_800_000_000, 0)
+	key := func(i int) attemptKey { return attemptKey{"orders.fifo", fmt.Sprint(i)} }
+	msgs := func() []*message.Message {
+		out := make([]*message.Message, 10)
+		for i := range out {
+			out[i] = &message.Message{Broker: message.Broker{SequenceNumber: int64(i + 1), LockToken: message.RandomUUID()}}
+		}
+		return out
+	}
+	const n = 3 * maxAttempts
+	for i := range n {
+		a.keep(key(i), msgs(), now)
+		if a.find(key(i), now) == nil {
+			t.Fatalf("receive %d cannot be tried again", i)
+		}
+	}
+	last := a.find(key(n-1), now)
+	start := time.Now()
+	for range 10_000 {
+		a.spoil([]broker.Delivery{{Seq: 1, Token: message.RandomUUID()}})
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("10,000 deletes took %v", took)
+	}
+	a.spoil(last[3:4])
+	if a.find(key(n-1), now) != nil {
+		t.Error("a receive can be tried again though a message of it was deleted")
+	}
+	if len(a.by) > maxAttempts || len(a.of) > 10*maxAttempts {
+		t.Errorf("%d receives of %d deliveries are kept", len(a.by), len(a.of))
+	}
+	a.keep(key(1), msgs(), now.Add(attemptWindow))
+	a.keep(key(1), msgs(), now.Add(attemptWindow)) // takes the place of the first
+	for i := range n {
+		if i != 1 && a.find(key(i), now.Add(attemptWindow)) != nil {
+			t.Fatalf("receive %d is tried again after its time", i)
+		}
+	}
+	if len(a.by) != 1 || len(a.of) != 10 {
+		t.Errorf("%d receives of %d deliveries are left", len(a.by), len(a.of))
 	}
 }

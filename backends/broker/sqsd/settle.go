@@ -82,7 +82,7 @@ func (c *call) settleAll(entries []entry, do func([]broker.Delivery, []*entry) (
 		return errs, nil
 	}
 	if c.info.Groups {
-		c.s.attempts.spoil(c.entity, ds)
+		c.s.attempts.spoil(ds)
 	}
 	results, err := do(ds, es)
 	if err != nil {
