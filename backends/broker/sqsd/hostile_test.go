@@ -164,3 +164,42 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("%d receives of %d deliveries are left", len(a.by), len(a.of))
 	}
 }
+
+// TestAllMessagesAreShown: the page shows more than the engine gives at once.
+func TestAllMessagesAreShown(t *testing.T) {
+	f := serve(t)
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	const n = 20
+	for range n {
+		f.json("SendMessage", `{"QueueUrl":"orders","MessageBody":"`+strings.Repeat("x", 1<<20)+`"}`)
+	}
+	a := f.do(f.request(http.MethodGet, messagesPath+"?QueueUrl=orders", ""))
+	if got := strings.Count(a.body, "<Message>"); got != n {
+		t.Errorf("%d messages of %d are shown", got, n)
+	}
+}
+
+// TestAllowPolicyNamesOtherRegions: a source in another region stays what it is.
+func TestAllowPolicyNamesOtherRegions(t *testing.T) {
+	f := serve(t)
+	const there, here = "arn:aws:sqs:us-east-1:000000000000:orders", "arn:aws:sqs:eu-west-1:000000000000:orders"
+	policy := `{\"redrivePermission\":\"byQueue\",\"sourceQueueArns\":[\"` + there + `\"]}`
+	for _, call := range []string{
+		`CreateQueue {"QueueName":"dead","Attributes":{"RedriveAllowPolicy":"` + policy + `"}}`,
+		`CreateQueue {"QueueName":"dead","Attributes":{"RedriveAllowPolicy":"` + policy + `"}}`,
+		`SetQueueAttributes {"QueueUrl":"dead","Attributes":{"RedriveAllowPolicy":"` + policy + `"}}`,
+	} {
+		action, body, _ := strings.Cut(call, " ")
+		if a := f.call("test@eu-west-1", action, body); a.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", action, a.status, a.body)
+		}
+		a := f.call("test@eu-west-1", "GetQueueAttributes", `{"QueueUrl":"dead","AttributeNames":["RedriveAllowPolicy"]}`)
+		if !strings.Contains(a.body, there) || strings.Contains(a.body, here) {
+			t.Errorf("after %s: %s", action, a.body)
+		}
+	}
+	redrive := `{\"maxReceiveCount\":1,\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:000000000000:dead\"}`
+	if a := f.call("test@eu-west-1", "CreateQueue", `{"QueueName":"orders","Attributes":{"RedrivePolicy":"`+redrive+`"}}`); a.status == http.StatusOK {
+		t.Error("a queue that the policy does not name may use the dead-letter queue")
+	}
+}

@@ -13,8 +13,11 @@ import (
 // Source: https://docs.localstack.cloud/aws/services/sqs/
 const messagesPath = "/_aws/sqs/messages"
 
-// maxShown bounds an answer.
-const maxShown = 10_000
+// The bounds of an answer.
+const (
+	maxShown      = 10_000
+	maxShownBytes = 64 << 20 // of bodies, about
+)
 
 // The attributes that only such an answer has.
 const (
@@ -45,14 +48,14 @@ func (c *call) showMessages() error {
 	if err := c.permit(); err != nil {
 		return err
 	}
-	page, err := c.s.Engine.Peek(broker.Address{Name: c.entity}, broker.PeekOptions{Max: maxShown})
+	all, err := c.present()
 	if err != nil {
 		return err
 	}
 	q := c.r.URL.Query()
 	hidden, delayed := q.Get("ShowInvisible") == "true", q.Get("ShowDelayed") == "true"
-	msgs := make([]*message.Message, 0, len(page))
-	for _, m := range page {
+	msgs := make([]*message.Message, 0, len(all))
+	for _, m := range all {
 		waits, held := m.Broker.State == message.Scheduled, !m.Broker.LockedUntil.IsZero()
 		if waits && !delayed || held && !hidden {
 			continue
@@ -64,6 +67,22 @@ func (c *call) showMessages() error {
 	c.in.systemNames, c.in.messageNames = []string{"All"}, []string{"All"}
 	c.received(msgs)
 	return nil
+}
+
+// present returns the messages of the queue, whatever their state.
+func (c *call) present() (all []*message.Message, err error) {
+	from, size := int64(1), 0
+	for len(all) < maxShown && size < maxShownBytes {
+		page, err := c.s.Engine.Peek(broker.Address{Name: c.entity}, broker.PeekOptions{From: from, Max: maxShown - len(all)})
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		for _, m := range page {
+			size += m.Body.Len()
+		}
+		all, from = append(all, page...), page[len(page)-1].Broker.SequenceNumber+1
+	}
+	return all, nil
 }
 
 func truth(v bool) message.String {

@@ -97,6 +97,15 @@ func (x *setting) target(q queueID) string {
 	return ""
 }
 
+// entityOf is the name of a queue in the engine as a policy of this queue has it. The engine takes
+// one without region and account to be where this queue is.
+func (x *setting) entityOf(q queueID) string {
+	if q.region == x.c.queue.region && q.account == x.c.queue.account {
+		return x.c.s.entityOf(q)
+	}
+	return q.region + "/" + q.account + "/" + q.name
+}
+
 // badPolicy says what is wrong with a policy.
 func (f *flavor) badPolicy(value, name, reason string) *apiError {
 	if f != &yandex {
@@ -165,7 +174,7 @@ func setRedriveAllowPolicy(x *setting, value string) *apiError {
 		if !ok {
 			return reason("Amazon SQS can't create the redrive allow policy. The sourceQueueArns must be ARNs of queues.")
 		}
-		allow.Sources = append(allow.Sources, x.c.s.entityOf(q))
+		allow.Sources = append(allow.Sources, x.entityOf(q))
 	}
 	x.p.RedriveAllow = allow
 	return nil
