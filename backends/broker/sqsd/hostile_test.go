@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +203,28 @@ func TestAllowPolicyNamesOtherRegions(t *testing.T) {
 	redrive := `{\"maxReceiveCount\":1,\"deadLetterTargetArn\":\"arn:aws:sqs:eu-west-1:000000000000:dead\"}`
 	if a := f.call("test@eu-west-1", "CreateQueue", `{"QueueName":"orders","Attributes":{"RedrivePolicy":"`+redrive+`"}}`); a.status == http.StatusOK {
 		t.Error("a queue that the policy does not name may use the dead-letter queue")
+	}
+}
+
+// TestManySegments: of a name that is too long for one, not every part is looked at.
+// Source: reliability.md, test 17: no input takes 100 ms.
+func TestManySegments(t *testing.T) {
+	f := serve(t)
+	for body, action := range map[string]string{
+		`{"SourceArn":"` + strings.Repeat(":", 4<<20) + `"}`:   "StartMessageMoveTask",
+		`{"QueueUrl":"` + strings.Repeat("/a", 2<<20) + `"}`:   "ReceiveMessage",
+		`{"QueueUrl":"` + strings.Repeat("a/", 2<<20) + `"}`:   "ReceiveMessage",
+		`{"QueueUrl":"` + strings.Repeat("/%41", 1<<20) + `"}`: "ReceiveMessage",
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r.Header.Set("X-Amz-Target", "AmazonSQS."+action)
+		w := httptest.NewRecorder()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f.server.ServeHTTP(w, r)
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / uint64(len(body)); w.Code != http.StatusBadRequest || got > 12 {
+			t.Errorf("%s, %.30s: %d, and took %d times its size in memory", action, body, w.Code, got)
+		}
 	}
 }

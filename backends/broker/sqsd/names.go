@@ -39,7 +39,7 @@ func (s *Server) arn(q queueID) string {
 
 // parseARN reads the name of a queue, in the form of either flavor.
 func parseARN(arn string) (queueID, bool) {
-	parts := strings.Split(arn, ":")
+	parts := strings.SplitN(arn, ":", 7)
 	if len(parts) != 6 {
 		return queueID{}, false
 	}
@@ -75,9 +75,15 @@ func resourceID(q queueID, info broker.Info) string {
 	return resourcePrefix + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:])[:17])
 }
 
+// maxURL is longer than the URL of any queue.
+const maxURL = 2 << 10
+
 // location finds the queue that a URL, a path or a name stands for. Scheme, host and port do not
 // count: the client may reach the server by another name than the one that asked for the URL.
 func (c *call) location(ref string) (q queueID, ok bool) {
+	if len(ref) > maxURL {
+		return q, false
+	}
 	path := ref
 	if u, err := url.Parse(ref); err == nil && u.Path != "" {
 		path = u.Path
