@@ -3,6 +3,7 @@ package sqsd
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -226,5 +227,31 @@ func TestManySegments(t *testing.T) {
 		if got := (after.TotalAlloc - before.TotalAlloc) / uint64(len(body)); w.Code != http.StatusBadRequest || got > 12 {
 			t.Errorf("%s, %.30s: %d, and took %d times its size in memory", action, body, w.Code, got)
 		}
+	}
+}
+
+// TestShortOfMemory: what is large is not even read then, and settling goes on.
+// Source: reliability.md §4, "memory guard".
+func TestShortOfMemory(t *testing.T) {
+	short := false
+	f := serve(t, func(o *Options) { o.Short = func() bool { return short } })
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	f.json("SendMessage", `{"QueueUrl":"orders","MessageBody":"x"}`)
+	short = true
+	for name, length := range map[string]int64{"announced": 1 << 20, "chunked": -1} {
+		body := strings.NewReader(`{"QueueUrl":"orders","Junk":"` + strings.Repeat("x", 1<<20) + `"}`)
+		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(body))
+		r.ContentLength = length
+		r.Header.Set("X-Amz-Target", "AmazonSQS.ReceiveMessage")
+		w := httptest.NewRecorder()
+		f.server.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), "RequestThrottled") || body.Len() < 900<<10 {
+			t.Errorf("%s: %d %s, and %d bytes were not read", name, w.Code, w.Body, body.Len())
+		}
+	}
+	got := f.json("ReceiveMessage", `{"QueueUrl":"orders"}`)["Messages"].([]any)[0].(map[string]any)
+	f.json("DeleteMessage", `{"QueueUrl":"orders","ReceiptHandle":"`+got["ReceiptHandle"].(string)+`"}`)
+	if a := f.call("", "SendMessage", `{"QueueUrl":"orders","MessageBody":"x"}`); !strings.Contains(a.body, "RequestThrottled") {
+		t.Errorf("sent: %s", a.body)
 	}
 }

@@ -175,15 +175,20 @@ func (c *call) read() ([]byte, error) {
 			text: "A body with a Content-Encoding is not taken; send it as it is.",
 		}
 	}
+	// Whoever announces much gets memory as it comes, and none while it is short: to receive and to
+	// settle takes little.
+	const atOnce = 64 << 10
 	limit := c.s.Limits.BodyBytes
+	tooMuch := tooLong(limit)
+	if c.s.Short != nil && c.s.Short() && limit > atOnce {
+		limit, tooMuch = atOnce, throttled()
+	}
 	if c.r.ContentLength == 0 {
 		return nil, nil
 	}
 	if c.r.ContentLength > limit {
-		return nil, tooLong(limit)
+		return nil, tooMuch
 	}
-	// Whoever announces much gets memory as it comes.
-	const atOnce = 64 << 10
 	body := make([]byte, 0, max(min(c.r.ContentLength, atOnce), 512))
 	in := io.LimitReader(c.r.Body, limit+1)
 	for {
@@ -191,7 +196,7 @@ func (c *call) read() ([]byte, error) {
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > limit:
-			return nil, tooLong(limit)
+			return nil, tooMuch
 		case err == io.EOF:
 			return body, nil
 		case err != nil:
