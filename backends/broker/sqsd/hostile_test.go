@@ -255,3 +255,25 @@ func TestShortOfMemory(t *testing.T) {
 		t.Errorf("sent: %s", a.body)
 	}
 }
+
+// TestTraceHeaderIsOneShortText: it does not count as part of the message, so that it must not be
+// able to carry one.
+func TestTraceHeaderIsOneShortText(t *testing.T) {
+	f := serve(t)
+	f.json("CreateQueue", `{"QueueName":"orders"}`)
+	for name, value := range map[string]string{"long": strings.Repeat("x", 2<<20), "longish": strings.Repeat("x", 20_000), "odd": `\u0001`, "half": `\ud800`} {
+		a := f.call("", "SendMessage", `{"QueueUrl":"orders","MessageBody":"x","MessageSystemAttributes":{"AWSTraceHeader":{"DataType":"String","StringValue":"`+value+`"}}}`)
+		if a.status != http.StatusBadRequest || len(a.body) > 1000 {
+			t.Errorf("%s: %d %.200s", name, a.status, a.body)
+		}
+	}
+	twice := []string{"Action", "SendMessage", "QueueUrl", "orders", "MessageBody", "x"}
+	for _, i := range []string{"1", "2"} {
+		key := "MessageSystemAttribute." + i
+		twice = append(twice, key+".Name", "AWSTraceHeader", key+".Value.DataType", "String", key+".Value.StringValue", "Root="+i)
+	}
+	if a := f.form("/", twice...); a.status != http.StatusBadRequest {
+		t.Errorf("twice: %d %s", a.status, a.body)
+	}
+	f.json("SendMessage", `{"QueueUrl":"orders","MessageBody":"`+strings.Repeat("x", 1<<20)+`","MessageSystemAttributes":{"AWSTraceHeader":{"DataType":"String","StringValue":"`+strings.Repeat("x", maxTrace)+`"}}}`)
+}

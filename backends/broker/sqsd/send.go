@@ -21,6 +21,7 @@ const (
 const (
 	maxDelay     = 900 // seconds
 	maxGroupID   = 128 // characters of the ids of a FIFO queue
+	maxTrace     = 4096
 	anySender    = "AIDA00000000000000000"
 	invalidChars = "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
 )
@@ -250,9 +251,12 @@ func (c *call) checkAttributes(e *entry) *apiError {
 		}
 		return out
 	}
-	for _, a := range e.system {
-		if a.Name != traceHeader || a.Type != "String" || len(a.Value) == 0 {
-			return invalidParameter("Message system attribute name '%s' is invalid; there is AWSTraceHeader of the type String.", a.Name)
+	for i, a := range e.system {
+		if a.Name != traceHeader || a.Type != "String" || i > 0 {
+			return invalidParameter("Message system attribute name '%s' is invalid; there is one AWSTraceHeader of the type String.", a.Name)
+		}
+		if !validTrace(a.Value) {
+			return invalidParameter("Message system attribute '%s' must be a text of 1 to %d bytes.", a.Name, maxTrace)
 		}
 	}
 	return nil
@@ -260,10 +264,13 @@ func (c *call) checkAttributes(e *entry) *apiError {
 
 // traceHeader takes the trace header of the HTTP request, unless the message has its own.
 func (c *call) traceHeader(e *entry) {
-	if h := c.r.Header.Get("X-Amzn-Trace-Id"); h != "" && len(e.system) == 0 && sqsmsg.ValidText([]byte(h)) {
+	if h := c.r.Header.Get("X-Amzn-Trace-Id"); len(e.system) == 0 && validTrace([]byte(h)) {
 		e.trace = h
 	}
 }
+
+// validTrace reports whether a trace header can be kept: it comes on top of the size of a message.
+func validTrace(h []byte) bool { return len(h) > 0 && len(h) <= maxTrace && sqsmsg.ValidText(h) }
 
 // message is an entry as the engine keeps it.
 func (c *call) message(e *entry) *message.Message {
