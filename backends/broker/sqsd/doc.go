@@ -23,4 +23,26 @@
 //
 // What differs between Amazon SQS and Yandex Message Queue stands in flavor.go, and in the
 // properties that a queue gets when it is made.
+//
+// # What it costs
+//
+// Made by
+//
+//	go test -run - -bench . ./backends/broker/sqsd
+//
+// with bodies of 1 KiB, 16 clients and the server on two cores: messages a second, of one run, in
+// which only ratios mean something. no-op is a handler that reads the request and answers always
+// the same; it keeps nothing, and dlq has everything on disk.
+//
+//	                                 no-op     dlq
+//	AWS SDK for Go: SendMessage       9,400   4,400
+//	batches of ten                   49,000  24,800
+//	signed requests on a socket:
+//	SendMessage                      34,600   9,900
+//	batches of ten                  313,000  42,000
+//	receive and delete by tens      112,000  29,900 of 1,000 messages
+//	                                         27,100 of 100,000
+//	                                         16,800 of 1,000,000
+//
+// A send alone waits for the disk: 16 clients share a sync, which takes about half a millisecond.
 package sqsd
