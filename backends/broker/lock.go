@@ -228,6 +228,7 @@ func (t *tx) delivered(q *queue, d Delivery) (*lock, store.State, error) {
 		return nil, store.State{}, fmt.Errorf("%w: the token is of another message", ErrInvalid)
 	}
 	if err != nil && !q.has(seq) {
+		t.batch.Follow() // that it is gone may not be durable yet
 		return nil, store.State{}, fmt.Errorf("%w: %d", ErrNoMessage, seq)
 	}
 	if err == nil {

@@ -52,7 +52,7 @@ func (e *Engine) purge(a Address, of *entity, seqs []uint64, inFlight bool) (rem
 	}
 	var failed error
 	for _, seq := range seqs {
-		if l := q.locked[seq]; l != nil && inFlight && l.undecided() == nil {
+		if l := q.locked[seq]; l != nil && inFlight {
 			e.drop(l)
 			t.remove(q, seq, &l.st)
 			removed++

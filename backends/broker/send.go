@@ -77,6 +77,7 @@ func contents(msgs []*message.Message) (parts []content, size int64) {
 func (t *tx) deliver(ent *entity, m *message.Message, c content) Sent {
 	r, _ := t.route(ent, m, &c) // accepts has looked
 	if first := r.duplicate; len(r.arrivals) == 0 && first != nil {
+		t.batch.Follow() // it says that the first is there, which may not be durable yet
 		return Sent{Seq: int64(first.Seq), ID: first.ID, Duplicate: true}
 	}
 	t.land(r, c, 0)

@@ -175,6 +175,13 @@ func (s *Store) recycle(b *Batch) error {
 // Empty reports whether the batch holds no writes.
 func (b *Batch) Empty() bool { return b.b.Empty() }
 
+// Follow has the batch be durable only when all before it are, even if it writes nothing.
+func (b *Batch) Follow() {
+	if err := b.b.LogData(nil, nil); err != nil && b.err == nil {
+		b.err = err
+	}
+}
+
 // Size returns how many bytes were gathered, about.
 func (b *Batch) Size() int { return b.b.Len() }
 
