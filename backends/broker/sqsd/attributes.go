@@ -45,6 +45,7 @@ type setting struct {
 	p        *broker.Properties
 	fifo     bool
 	creating bool
+	exists   bool // the queue is there already, and is asked for with attributes
 	looked   bool // the queues that policies name have been looked up before
 }
 
@@ -256,6 +257,8 @@ func (x *setting) setAll(list []pair) error {
 func (x *setting) set(a pair) error {
 	spec := attributeNamed(a.name)
 	switch {
+	case spec != nil && spec.set == nil && x.exists:
+		return nil
 	case spec == nil || spec.set == nil || !x.c.s.flavor.knows(a.name):
 		return unknownAttribute(a.name)
 	case spec.fifo && !x.fifo && (a.name == "DeduplicationScope" || a.name == "FifoThroughputLimit"):

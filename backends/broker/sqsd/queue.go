@@ -38,6 +38,9 @@ func (c *call) createQueue() error {
 		p.Extra[extraResource] = newResource()
 	}
 	x := setting{c: c, p: &p, fifo: fifo, creating: true}
+	if _, err := c.lookUp(c.queue); err == nil { // then what nobody sets is passed over
+		x.exists = true
+	}
 	if err := x.setAll(c.in.attributes); err != nil {
 		return err
 	}

@@ -369,3 +369,17 @@ func TestQuota(t *testing.T) {
 		}
 	}
 }
+
+// TestCreateAgainWithWhatWasRead: a client that creates a queue with all the attributes that it has read
+// of it gets its URL.
+func TestCreateAgainWithWhatWasRead(t *testing.T) {
+	f := serve(t)
+	f.json("CreateQueue", `{"QueueName":"orders","Attributes":{"DelaySeconds":"5"}}`)
+	got := f.call("", "GetQueueAttributes", `{"QueueUrl":"orders","AttributeNames":["All"]}`)
+	f.json("SendMessage", `{"QueueUrl":"orders","MessageBody":"x"}`)
+	attributes := strings.TrimSuffix(strings.TrimPrefix(got.body, `{"Attributes":`), "}")
+	f.json("CreateQueue", `{"QueueName":"orders","Attributes":`+attributes+`}`)
+	if got := f.call("", "CreateQueue", `{"QueueName":"other","Attributes":`+attributes+`}`); !strings.Contains(got.body, "Unknown Attribute") {
+		t.Errorf("a new queue with them: %d %s", got.status, got.body)
+	}
+}
