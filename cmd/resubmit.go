@@ -33,7 +33,7 @@ func (o *resubmitOptions) addFlags(fs *pflag.FlagSet) {
 	o.selectionFlags.addFlags(fs)
 	o.consent.addFlags(fs)
 	o.destination.addFlags(fs)
-	fs.StringArrayVar(&o.set, "set", nil, "set an application property `NAME[:TYPE]=VALUE`, such as n:int=5 (repeatable)")
+	fs.StringArrayVar(&o.set, "set", nil, "set an application property `NAME[:TYPE]=VALUE`, such as n:int=5 or, on SQS, n:sqs:Number=0.50 (repeatable)")
 	fs.StringArrayVar(&o.unset, "unset", nil, "remove the application property `NAME` (repeatable)")
 	fs.StringVar(&o.bodyJQ, "body-jq", "", "make the new JSON body from the old one with the jq `EXPR`")
 	fs.StringVar(&o.bodyFile, "body-file", "", "replace the body with the bytes of `FILE`")

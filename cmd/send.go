@@ -33,7 +33,7 @@ type sendOptions struct {
 func (o *sendOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.body, "body", "", "the body as `TEXT`")
 	fs.StringVar(&o.bodyFile, "body-file", "", "the body from a `FILE`; - is standard input")
-	fs.StringArrayVar(&o.set, "set", nil, "an application property `NAME[:TYPE]=VALUE`, such as n:int=5 (repeatable)")
+	fs.StringArrayVar(&o.set, "set", nil, "an application property `NAME[:TYPE]=VALUE`, such as n:int=5 or, on SQS, n:sqs:Number=0.50 (repeatable)")
 	fs.StringVar(&o.id, "id", "", "the message `ID` (default a new UUID)")
 	fs.StringVar(&o.session, "session", "", "the session `ID`; on SQS the message group")
 	fs.StringVar(&o.dedupID, "deduplication-id", "", "the `ID` by which a FIFO queue of SQS knows a message again")

@@ -25,8 +25,8 @@ import (
 //
 // A value is a string unless the name carries a type, as on the command line. A name or value that would
 // not survive an editor is in double quotes, as a Go string. What has no text form is written
-// @keep: it stays as long as the line stays. A text to which SQS gives a type of its own has that
-// one, price:sqs:Number.float=1.50. A body that is not plain text is base64, a block for
+// @keep: it stays as long as the line stays. What SQS gives a type of its own has that one,
+// price:sqs:Number.float=1.50 or image:sqs:Binary.png=iVBORw==. A body that is not plain text is base64, a block for
 // each section: [body data], [body value] or [body sequence].
 const (
 	headProperties          = "[properties]"
@@ -39,7 +39,7 @@ const (
 )
 
 const documentHelp = `# Lines that begin with # are comments, down to the body. Delete a line to remove the field.
-# A value is text unless its name carries a type: attempt:int=3, raw:binary=aGVsbG8=, at:timestamp=2026-01-02T15:04:05Z.
+# A value is text unless its name carries a type: attempt:int=3, raw:binary=aGVsbG8=, at:timestamp=2026-01-02T15:04:05Z; of SQS price:sqs:Number.float=0.5, image:sqs:Binary.png=iVBORw==.
 # What reads @keep has no text form: it stays as long as the line stays.
 `
 
@@ -133,11 +133,8 @@ func isPlainText(b []byte) bool {
 // formatEntry writes name=value, with the type where it is not the usual one.
 func formatEntry(name string, usual message.Kind, v message.Value) string {
 	s := formatName(name)
-	if d, ok := v.(message.Described); ok {
-		descriptor, _ := d.Descriptor.(message.Symbol)
-		if text, ok := d.Value.(message.String); ok && isSQSType(string(descriptor)) {
-			return s + ":" + string(descriptor) + "=" + formatText(string(text))
-		}
+	if t, text, ok := message.FormatSQSValue(v); ok {
+		return s + ":" + t + "=" + formatText(text)
 	}
 	kind := message.KindOf(v)
 	if kind != usual {
@@ -147,17 +144,6 @@ func formatEntry(name string, usual message.Kind, v message.Value) string {
 		return s + "=" + keepMark
 	}
 	return s + "=" + formatText(message.FormatValue(v))
-}
-
-// isSQSType reports whether a descriptor is that of a text of SQS, and can be written as a type.
-func isSQSType(descriptor string) bool {
-	for _, t := range [...]string{"sqs:String", "sqs:Number"} {
-		label, ok := strings.CutPrefix(descriptor, t)
-		if ok && (label == "" || label[0] == '.') {
-			return !strings.ContainsAny(label, `=:"`) && !quotes(label)
-		}
-	}
-	return false
 }
 
 func formatName(name string) string {

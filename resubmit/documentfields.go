@@ -13,8 +13,8 @@ import (
 // entry is one line name:type=value of a document.
 type entry struct {
 	name    string
-	kind    message.Kind   // 0: not written
-	sqsType message.Symbol // of a described text; "": it is none
+	kind    message.Kind // 0: not written
+	sqsType string       // of an attribute of SQS; "": it has none
 	text    string
 }
 
@@ -42,8 +42,8 @@ func parseEntry(line string) (entry, error) {
 		}
 		switch e.kind, ok = message.ParseKind(name); {
 		case ok:
-		case isSQSType(name):
-			e.kind, e.sqsType = message.KindDescribed, message.Symbol(name)
+		case message.IsSQSType(name):
+			e.kind, e.sqsType = message.KindDescribed, name
 		default:
 			return e, fmt.Errorf("%q is no type", name)
 		}
@@ -72,14 +72,18 @@ func (e entry) value(usual message.Kind) (message.Value, error) {
 			return nil, fmt.Errorf(`%s: what begins with " has to be quoted as a whole, with \" and \\ inside`, e.name)
 		}
 	}
-	if e.sqsType != "" {
-		return message.Described{Descriptor: e.sqsType, Value: message.String(text)}, nil
-	}
-	v, err := message.ParseValue(kind, text)
+	v, err := e.parse(kind, text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
 	return v, nil
+}
+
+func (e entry) parse(kind message.Kind, text string) (message.Value, error) {
+	if e.sqsType != "" {
+		return message.ParseSQSValue(e.sqsType, text)
+	}
+	return message.ParseValue(kind, text)
 }
 
 // documentField is one fixed field of a message as a document shows it.

@@ -348,7 +348,7 @@ func TestDocumentOfSQS(t *testing.T) {
 	}}
 	doc := string(FormatDocument(m))
 	for _, line := range []string{
-		"price:sqs:Number.float=1.50\n", "zone:sqs:String.a b=eu\n", "odd:described=@keep\n", "image:described=@keep\n", "number:described=@keep\n",
+		"price:sqs:Number.float=1.50\n", "zone:sqs:String.a b=eu\n", "odd:described=@keep\n", "image:sqs:Binary.png=AA==\n", "number:described=@keep\n",
 	} {
 		if !strings.Contains(doc, line) {
 			t.Errorf("the document has no %q:\n%s", line, doc)
@@ -367,7 +367,7 @@ func TestDocumentOfSQS(t *testing.T) {
 	if d := message.Diff(want, got); d != nil {
 		t.Errorf("edited, it differs in %v", d)
 	}
-	for _, bad := range []string{"price:sqs:Binary.png=AA==", "price:sqs:Numbers=1", "price:sqs:Number.float=@keep"} {
+	for _, bad := range []string{"price:sqs:Binary.png=A", "price:sqs:Number=one", "price:sqs:Numbers=1", "price:sqs:Number.float=@keep"} {
 		if _, err := ParseDocument(m, []byte(strings.Replace(doc, "price:sqs:Number.float=1.50", bad, 1))); err == nil {
 			t.Errorf("%s is taken", bad)
 		}

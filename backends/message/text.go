@@ -14,32 +14,59 @@ import (
 
 // ParseProperty reads "name=value" or "name:type=value" as the command line writes a
 // typed property: without a type the value is a string. The types are the AMQP names of
-// the primitives ("n:int=5", "at:timestamp=2026-01-02T15:04:05Z", "raw:binary=BASE64").
+// the primitives ("n:int=5", "at:timestamp=2026-01-02T15:04:05Z", "raw:binary=BASE64"), and those
+// of SQS ("n:sqs:Number.float=1.50", see [ParseSQSValue]).
+//
+// A colon may be part of a name. What stands behind the last one is refused if it is a word in lower
+// case that names no type, or differs from a type by case alone or by the "sqs:" that it lacks: it is
+// more likely a typing error. A name that ends so can be written with its type.
 func ParseProperty(s string) (Attribute, error) {
 	name, text, ok := strings.Cut(s, "=")
 	if !ok {
 		return Attribute{}, fmt.Errorf("property %q: write name=value or name:type=value", s)
 	}
-	kind := KindString
-	// The type is what stands behind the last colon. A word there that names no type is more
-	// likely a typing error than part of a name, which can be written with its type.
-	if i := strings.LastIndexByte(name, ':'); i >= 0 {
-		k, known := ParseKind(name[i+1:])
-		switch {
-		case known:
-			name, kind = name[:i], k
-		case strings.Trim(name[i+1:], "abcdefghijklmnopqrstuvwxyz0123456789") == "":
-			return Attribute{}, fmt.Errorf("property %q: unknown type %q; the types are %s; if it is part of the name, write %s:string=…", s, name[i+1:], primitiveNames(), name)
-		}
-	}
+	name, t := cutType(name)
 	if name == "" {
 		return Attribute{}, fmt.Errorf("property %q: the name is empty", s)
 	}
-	v, err := ParseValue(kind, text)
+	var v Value
+	var err error
+	kind, known := ParseKind(t)
+	switch {
+	case t == "":
+		v = String(text)
+	case known:
+		v, err = ParseValue(kind, text)
+	case IsSQSType(t):
+		v, err = ParseSQSValue(t, text)
+	default:
+		return Attribute{}, fmt.Errorf("property %q: unknown type %q; the types are %s, and for SQS sqs:String sqs:Number sqs:Binary, which take labels as in sqs:Number.float; if it is part of the name, write %s:%s:string=…",
+			s, t, primitiveNames(), name, t)
+	}
 	if err != nil {
 		return Attribute{}, fmt.Errorf("property %q: %w", name, err)
 	}
 	return Attribute{name, v}, nil
+}
+
+// cutType splits what stands before the '=' of a property into the name and what is, or was likely
+// meant as, the type; "" for none.
+func cutType(s string) (name, t string) {
+	if i := strings.LastIndex(s, ":"+sqsPrefix); i >= 0 && !strings.Contains(s[i+1+len(sqsPrefix):], ":") {
+		return s[:i], s[i+1:]
+	}
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return s, ""
+	}
+	word := s[i+1:]
+	_, kind := ParseKind(strings.ToLower(word))
+	_, _, forSQS := cutSQSType(sqsPrefix + word)
+	lower := strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+	if kind || lower || forSQS {
+		return s[:i], word
+	}
+	return s, ""
 }
 
 // ParseValue reads the text form of a primitive, as [FormatValue] writes it. Compound

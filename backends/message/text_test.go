@@ -33,6 +33,15 @@ func TestParseProperty(t *testing.T) {
 		"Diagnostic-Id=00-ab":            {"Diagnostic-Id", String("00-ab")},
 		"NServiceBus.Time:Sent=x":        {"NServiceBus.Time:Sent", String("x")},
 		"cloudEvents:type:string=placed": {"cloudEvents:type", String("placed")},
+		"n:sqs:Number=5":                 {"n", Long(5)},
+		"n:sqs:Number=05":                {"n", Described{Symbol("sqs:Number"), String("05")}},
+		"n:sqs:Number=-1.5e3":            {"n", Described{Symbol("sqs:Number"), String("-1.5e3")}},
+		"n:sqs:Number.int=5":             {"n", Described{Symbol("sqs:Number.int"), String("5")}},
+		"a:b:sqs:String=x=y":             {"a:b", String("x=y")},
+		"s:sqs:String.zone=eu":           {"s", Described{Symbol("sqs:String.zone"), String("eu")}},
+		"raw:sqs:Binary=AP8=":            {"raw", Binary{0, 0xff}},
+		"raw:sqs:Binary.png=AP8=":        {"raw", Described{Symbol("sqs:Binary.png"), Binary{0, 0xff}}},
+		"n:Number:string=5":              {"n:Number", String("5")},
 	} {
 		got, err := ParseProperty(text)
 		if err != nil || got.Name != want.Name || !EqualValues(got.Value, want.Value) {
@@ -62,11 +71,22 @@ func TestParsePropertyRefuses(t *testing.T) {
 		"id:uuid=123456789abcdef0":       "8-4-4-4-12",
 		"id:uuid=12345678-9abc-def0-123": "8-4-4-4-12",
 		"id:uuid=--345678-9abc-def0-1234-56789abcdef0": "want 32 hexadecimal digits",
-		"d:decimal64=0102": "want 16 hexadecimal digits",
-		"d:decimal64=zz":   "is not a decimal64",
-		"raw:binary=%":     "is not a binary",
-		"l:list=[]":        "no text form",
-		"m:described=x":    "no text form",
+		"d:decimal64=0102":    "want 16 hexadecimal digits",
+		"d:decimal64=zz":      "is not a decimal64",
+		"raw:binary=%":        "is not a binary",
+		"l:list=[]":           "no text form",
+		"m:described=x":       "no text form",
+		"n:Number=1":          `unknown type "Number"; the types are null bool`,
+		"n:String.zone=1":     `write n:String.zone:string=…`,
+		"n:Int=1":             `unknown type "Int"`,
+		"n:sqs:number=1":      `unknown type "sqs:number"`,
+		"n:sqs:Map=1":         `for SQS sqs:String sqs:Number sqs:Binary`,
+		":sqs:Number=1":       "name is empty",
+		"n:sqs:Number=one":    `"one" is not a sqs:Number: write a decimal number`,
+		"n:sqs:Number=":       "invalid syntax",
+		"n:sqs:Number=1e999":  "out of range",
+		"n:sqs:Number.x=0x1":  "decimal number",
+		"raw:sqs:Binary.x=AP": "base64",
 	} {
 		got, err := ParseProperty(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -106,6 +126,7 @@ func FuzzParseProperty(f *testing.F) {
 	for _, s := range []string{
 		"a=b", "n:int=5", "at:timestamp=2026-01-02T15:04:05Z", "x:double=NaN", "x:float=-0x1p-149", "c:char=é", "b:bool=T",
 		"raw:binary=AP8=", "id:uuid=12345678-9abc-def0-1234-56789abcdef0", "d:decimal128=000102030405060708090a0b0c0d0e0f", "a:B:symbol==",
+		"n:sqs:Number.float=1.50", "raw:sqs:Binary.png=AP8=", "n:sqs:Number=05",
 	} {
 		f.Add(s)
 	}
@@ -115,6 +136,9 @@ func FuzzParseProperty(f *testing.F) {
 			return
 		}
 		written := p.Name + ":" + KindOf(p.Value).String() + "=" + FormatValue(p.Value)
+		if t, text, ok := FormatSQSValue(p.Value); ok {
+			written = p.Name + ":" + t + "=" + text
+		}
 		again, err := ParseProperty(written)
 		if err != nil || again.Name != p.Name || !EqualValues(again.Value, p.Value) {
 			t.Errorf("%q is %v, written %q, and read again %v, %v", s, p, written, again, err)
