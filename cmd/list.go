@@ -2,12 +2,16 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"dlq/backends"
+	"dlq/resubmit"
 )
 
 type listOptions struct {
@@ -27,7 +31,8 @@ oldest dead letter waits, and where the counts come from. A topic holds no messa
 ones: its other counts are the sums of its subscriptions, which follow it. IN FLIGHT is how
 many are held by receivers, DELAYED how many by a delay of the queue; both are shown where
 there are any. A queue of SQS has no dead letters of its own: DEAD LETTERS IN names the queue that
-has them, as its active messages. PREFIX keeps the names that begin with it. A count that the
+has them, as its active messages, and how many those are; "shared" if it has those of other queues,
+too. PREFIX keeps the names that begin with it. A count that the
 service does not tell is "?", and null in JSON.`,
 		effects: "none",
 		exits:   []exitCode{exitFailed, exitUsage, exitNothing},
@@ -104,10 +109,24 @@ func runList(ctx context.Context, a *app, opts listOptions) error {
 	if err != nil {
 		return err
 	}
-	out := newListing(a, opts.format, a.entityColumns(), func(dst []byte, e backends.Entity) ([]byte, error) {
+	out := newListing(a, opts.format, a.entityColumns(nil), func(dst []byte, e backends.Entity) ([]byte, error) {
 		return appendJSON(dst, newEntityRow(e))
 	})
-	if err := out.all(b.Entities(ctx, backends.EntityQuery{Prefix: opts.prefix})); err != nil {
+	var all []backends.Entity
+	for e, err := range b.Entities(ctx, backends.EntityQuery{Prefix: opts.prefix}) {
+		if err != nil {
+			return errors.Join(out.all(succeeding(slices.Values(all))), err)
+		}
+		all = append(all, e)
+	}
+	if opts.format == table {
+		elsewhere, err := deadElsewhere(ctx, b, all)
+		if err != nil {
+			return err
+		}
+		out.columns = a.entityColumns(elsewhere)
+	}
+	if err := out.all(succeeding(slices.Values(all))); err != nil {
 		return err
 	}
 	switch {
@@ -120,7 +139,50 @@ func runList(ctx context.Context, a *app, opts listOptions) error {
 	return nil
 }
 
-func (a *app) entityColumns() []column[backends.Entity] {
+// deadElsewhere returns the queues that the redrive policies of these entities name: the dead
+// letters are their active messages.
+func deadElsewhere(ctx context.Context, b backends.Backend, of []backends.Entity) (map[backends.EntityID]backends.Entity, error) {
+	listed := make(map[backends.EntityID]backends.Entity, len(of))
+	for _, e := range of {
+		listed[e.ID] = e
+	}
+	found := map[backends.EntityID]backends.Entity{}
+	for _, e := range of {
+		id := e.DeadLetters
+		if _, looked := found[id]; looked || id.Sub != backends.Main || id.Name == "" {
+			continue
+		}
+		there, ok := listed[id]
+		if !ok { // PREFIX has left it out
+			var err error
+			if there, err = resubmit.Find(ctx, b, id); err != nil {
+				if code, _ := backends.CodeOf(err); code != backends.NotFound {
+					return nil, err
+				}
+				continue // the policy names a queue that is gone
+			}
+		}
+		found[id] = there
+	}
+	return found, nil
+}
+
+// deadLettersIn names the queue that has the dead letters of e, and says how many it holds.
+func deadLettersIn(e backends.Entity, elsewhere map[backends.EntityID]backends.Entity) string {
+	if e.DeadLetters.Sub != backends.Main {
+		return "" // a part of the entity
+	}
+	there, ok := elsewhere[e.DeadLetters]
+	switch {
+	case !ok:
+		return e.DeadLetters.Name
+	case len(there.Sources) > 1:
+		return fmt.Sprintf("%s (%s, shared)", e.DeadLetters.Name, count(there.Counts.Active))
+	}
+	return fmt.Sprintf("%s (%s)", e.DeadLetters.Name, count(there.Counts.Active))
+}
+
+func (a *app) entityColumns(elsewhere map[backends.EntityID]backends.Entity) []column[backends.Entity] {
 	number := func(title string, get func(backends.Counts) int64) column[backends.Entity] {
 		return column[backends.Entity]{
 			title: title, right: true,
@@ -161,10 +223,7 @@ func (a *app) entityColumns() []column[backends.Entity] {
 		some("IN FLIGHT", func(c backends.Counts) int64 { return c.InFlight }),
 		{title: "OLDEST", right: true, cell: func(e backends.Entity) string { return a.age(e.Oldest) }},
 		{title: "DEAD LETTERS IN", sparse: true, cell: func(e backends.Entity) string {
-			if e.DeadLetters.Sub != backends.Main {
-				return "" // a part of the entity
-			}
-			return e.DeadLetters.Name
+			return deadLettersIn(e, elsewhere)
 		}},
 		{title: "COUNTS", cell: func(e backends.Entity) string { return e.Counts.Source }},
 	}

@@ -152,6 +152,11 @@ func Locate(ctx context.Context, b backends.Backend, id backends.EntityID) (back
 	return e.Resolve(id.Sub), nil
 }
 
+// Find looks up the entity that id names, whichever of its sub-queues. A missing one is an error.
+func Find(ctx context.Context, b backends.Backend, id backends.EntityID) (backends.Entity, error) {
+	return entity(ctx, b, id)
+}
+
 // entity looks up one entity. A missing one is an error.
 func entity(ctx context.Context, b backends.Backend, id backends.EntityID) (backends.Entity, error) {
 	for e, err := range b.Entities(ctx, backends.EntityQuery{Names: []string{id.Name}}) {

@@ -24,6 +24,7 @@ type entities struct {
 	width int
 
 	all    []backends.Entity // as loaded, in the service's order
+	byID   map[backends.EntityID]backends.Entity
 	shown  []backends.Entity // those that match the filter, in the order of the screen
 	filter string
 	byName bool
@@ -104,6 +105,10 @@ func (s *entities) take(b batch[backends.Entity]) tea.Cmd {
 // arrange filters and sorts, and keeps the cursor on its entity.
 func (s *entities) arrange() {
 	current, had := s.current()
+	s.byID = make(map[backends.EntityID]backends.Entity, len(s.all))
+	for _, e := range s.all {
+		s.byID[e.ID] = e
+	}
 	s.shown = s.shown[:0]
 	for _, e := range s.all {
 		if strings.Contains(strings.ToLower(e.ID.Name), strings.ToLower(s.filter)) {
@@ -114,7 +119,7 @@ func (s *entities) arrange() {
 		if s.byName {
 			return 0 // the service's order, in which a topic is followed by its subscriptions
 		}
-		return cmp.Compare(b.Counts.DeadLetter, a.Counts.DeadLetter)
+		return cmp.Compare(s.dead(b), s.dead(a))
 	})
 	if had {
 		if i := slices.IndexFunc(s.shown, func(e backends.Entity) bool { return e.ID == current.ID }); i >= 0 && s.table.Cursor() > 0 {
@@ -233,12 +238,44 @@ func (s *entities) Context() (left, right line) {
 	return left, right
 }
 
+// elsewhere returns the queue that a redrive policy of e names. Its active messages are e's dead
+// letters, and those of its other sources.
+func (s *entities) elsewhere(e backends.Entity) (there backends.Entity, ok bool) {
+	if e.DeadLetters.Sub != backends.Main || e.DeadLetters.Name == "" {
+		return there, false
+	}
+	there, ok = s.byID[e.DeadLetters]
+	return there, ok
+}
+
+// dead returns how many dead letters there are of e, in it or in the queue that its policy names.
+func (s *entities) dead(e backends.Entity) int64 {
+	if there, ok := s.elsewhere(e); ok {
+		return there.Counts.Active
+	}
+	return e.Counts.DeadLetter
+}
+
 // deadLetters returns how many dead letters there are, as far as the counts are known. What a
-// topic shows lies in its subscriptions, which count themselves.
+// topic shows lies in its subscriptions, which count themselves; what several queues share
+// counts once.
 func (s *entities) deadLetters(in []backends.Entity) (n int64) {
+	counted := map[backends.EntityID]bool{}
+	queue := func(e backends.Entity) {
+		if !counted[e.ID] {
+			counted[e.ID] = true
+			n += max(e.Counts.Active, 0)
+		}
+	}
 	for _, e := range in {
 		if !e.Counts.Summed {
 			n += max(e.Counts.DeadLetter, 0)
+		}
+		if there, ok := s.elsewhere(e); ok {
+			queue(there)
+		}
+		if len(e.Sources) > 0 {
+			queue(e)
 		}
 	}
 	return n
@@ -276,26 +313,34 @@ func (s *entities) Row(i int, dst []string) []string {
 	e := s.shown[i]
 	c := e.Counts
 	oldest := ""
-	if !e.Oldest.IsZero() && c.DeadLetter > 0 {
-		oldest = age(s.deps.Now(), e.Oldest)
+	dead, from := count(s.dead(e)), e
+	if there, ok := s.elsewhere(e); ok {
+		from = there
+		if len(there.Sources) > 1 && there.Counts.Active > 0 {
+			dead = "shared " + dead
+		}
+	}
+	if !from.Oldest.IsZero() && s.dead(e) > 0 {
+		oldest = age(s.deps.Now(), from.Oldest)
 	}
 	kind := string(e.Kind)
 	if c.Summed {
 		kind += ", sums"
 	}
-	return append(dst, e.ID.String(), right(count(c.DeadLetter), deadWidth), right(oldest, ageWidth+1), right(count(c.Active), countWidth),
+	return append(dst, e.ID.String(), right(dead, deadWidth), right(oldest, ageWidth+1), right(count(c.Active), countWidth),
 		right(count(c.TransferDeadLetter), countWidth), right(count(c.Scheduled), countWidth+1), right(count(c.Deferred), countWidth), kind)
 }
 
 // look lets the eye find what is wrong: an entity without dead letters steps back.
 func (s *entities) look(i, column int) theme.Style {
-	c := s.shown[i].Counts
+	e := s.shown[i]
+	c, dead := e.Counts, s.dead(e)
 	switch {
-	case column == 1 && c.DeadLetter > 0:
+	case column == 1 && dead > 0, column == 3 && c.Active > 0 && len(e.Sources) > 0:
 		return s.theme.Danger
 	case column == 4 && c.TransferDeadLetter > 0:
 		return s.theme.Warning
-	case column > 2 || c.DeadLetter == 0:
+	case column > 2 || dead == 0:
 		return s.theme.Muted
 	}
 	return theme.Style{}

@@ -54,3 +54,30 @@ func TestTopics(t *testing.T) {
 	d.press("esc", "o")
 	d.golden("topics")
 }
+
+// TestDeadLettersElsewhere: what lies in the queue that a redrive policy names is seen, and counts
+// once however many queues share it.
+func TestDeadLettersElsewhere(t *testing.T) {
+	c := &clock{begin}
+	b, err := local.Open(t.Context(), local.Options{Now: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	for _, q := range []struct{ name, target string }{{"dead", ""}, {"orders", "dead"}, {"returns", "dead"}, {"own-dlq", ""}, {"own", "own-dlq"}} {
+		e := backends.NewEntity{ID: backends.EntityID{Name: q.name}, Kind: backends.Queue, Settings: []backends.Setting{{Name: "Dialect", Value: "sqs"}}}
+		if q.target != "" {
+			e.Settings = append(e.Settings, backends.Setting{Name: "RedrivePolicy", Value: q.target + ":3"})
+		}
+		if _, err := b.CreateEntity(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, b, "dead", order(1))
+	put(t, b, "dead", order(2))
+	put(t, b, "own-dlq", order(3))
+	d := drive(t, Deps{Backend: b, Now: c.Now}, 120, 24)
+	d.has("3 dead letters", "shared 2")
+	d.hasNot("no dead letters")
+	d.golden("elsewhere")
+}
