@@ -66,7 +66,7 @@ var layers = []layer{
 	{"backends/audit", []string{"backends", "backends/message"}, "a decorator goes around any backend"},
 	{
 		"backends/local",
-		[]string{"backends", "backends/message", "backends/broker", "backends/broker/store"},
+		[]string{"backends", "backends/message", "backends/broker", "backends/broker/store", "backends/sqsmsg"},
 		"the driver joins the interface to the engine, and nothing else",
 	},
 

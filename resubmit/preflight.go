@@ -132,7 +132,7 @@ func (c *preflight) message(m *message.Message) error {
 		return nil
 	}
 	if v, ok := backends.As[backends.SendValidator](c.env.Backend); ok {
-		if err := v.ValidateSend(c.ctx, to, out); err != nil {
+		if err := v.ValidateSend(c.ctx, to, out); err != nil && !c.oddAlready(v, m, err) {
 			return c.unsendable(m, err)
 		}
 	}
@@ -143,6 +143,13 @@ func (c *preflight) message(m *message.Message) error {
 const skipsText = "these cannot be sent as they are and will be skipped"
 
 var errNoSession = errors.New("it has no session id")
+
+// oddAlready reports whether a message is refused for what the service does not carry, though it lies
+// at such a service as it is. Then the move judges, which lets through what it leaves as it was.
+func (c *preflight) oddAlready(v backends.SendValidator, m *message.Message, refused error) bool {
+	return backends.IsCode(refused, backends.NotCarried) && c.caps.Move && !c.plan.Spec.Copy &&
+		backends.IsCode(v.ValidateSend(c.ctx, c.source.ID, Outgoing(m)), backends.NotCarried)
+}
 
 // unsendable skips a message if the error of the service is about it, and returns any other error.
 func (c *preflight) unsendable(m *message.Message, err error) error {

@@ -40,6 +40,7 @@ type Options struct {
 // Backend is a broker in this process. It has every optional interface.
 type Backend struct {
 	engine  *broker.Engine
+	now     func() time.Time
 	release func() error // gives the directory back
 	others  *server      // nil: nobody works through this process
 
@@ -105,7 +106,10 @@ func (b *Backend) listen(o Options) error {
 
 // openStore opens a broker. Close, and an error, call release.
 func openStore(fs store.FS, dir string, now func() time.Time, release func() error) (*Backend, error) {
-	b := &Backend{leases: map[*lease]struct{}{}, release: release}
+	b := &Backend{leases: map[*lease]struct{}{}, release: release, now: now}
+	if now == nil {
+		b.now = time.Now
+	}
 	s, err := store.Open(fs, filepath.Join(dir, storeDir))
 	if err == nil {
 		b.engine, err = broker.Open(broker.Options{Store: s, Now: now})
@@ -264,8 +268,19 @@ func (b *Backend) CreateQueueWith(ctx context.Context, name string, p broker.Pro
 	return wrap("create queue", backends.EntityID{Name: name}, b.engine.Create(name, broker.Queue, p))
 }
 
-// Send stores the messages in one commit.
+// Send stores the messages in one commit. For a queue of SQS they have to be messages of SQS.
 func (b *Backend) Send(ctx context.Context, id backends.EntityID, msgs []*message.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.checkAll(id, msgs); err != nil {
+		return err
+	}
+	return b.send(ctx, id, msgs)
+}
+
+// send stores what the engine takes.
+func (b *Backend) send(ctx context.Context, id backends.EntityID, msgs []*message.Message) error {
 	a, err := address(ctx, "send to", id)
 	if err != nil {
 		return err
@@ -280,6 +295,14 @@ func (b *Backend) Send(ctx context.Context, id backends.EntityID, msgs []*messag
 
 // ValidateSend says what Send would say.
 func (b *Backend) ValidateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
+	if err := b.validateSend(ctx, id, m); err != nil || m == nil {
+		return err
+	}
+	return backends.ItemErrors(b.checkAll(id, []*message.Message{m}), 1)[0]
+}
+
+// validateSend says what the engine would say.
+func (b *Backend) validateSend(ctx context.Context, id backends.EntityID, m *message.Message) error {
 	a, err := address(ctx, "send to", id)
 	if err != nil {
 		return err

@@ -56,8 +56,14 @@ func (b *Backend) SettleDirect(ctx context.Context, id backends.EntityID, o back
 	return wrapAll(op, id, errs, err)
 }
 
-// Move moves messages in one commit.
+// Move moves messages in one commit. What comes into a queue of SQS, or is changed in one, has to
+// be what SQS takes.
 func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []backends.Move) error {
+	return b.move(ctx, from, moves, b.checkMove)
+}
+
+// move moves what check lets through.
+func (b *Backend) move(ctx context.Context, from backends.EntityID, moves []backends.Move, check func(context.Context, broker.Address, backends.Move) error) error {
 	a, err := address(ctx, "move from", from)
 	if err != nil {
 		return err
@@ -67,6 +73,9 @@ func (b *Backend) Move(ctx context.Context, from backends.EntityID, moves []back
 	var index []int // of ours in moves
 	for i, m := range moves {
 		to, err := address(ctx, "move to", m.To)
+		if err == nil {
+			err = check(ctx, a, m)
+		}
 		if err != nil {
 			errs[i] = err
 			continue
