@@ -11,6 +11,7 @@ import (
 	"dlq/backends"
 	"dlq/backends/message"
 	"dlq/export"
+	"dlq/resubmit"
 )
 
 type receiveOptions struct {
@@ -41,11 +42,13 @@ func newReceiveCommand(a *app) *cobra.Command {
 		use:   "receive ENTITY",
 		short: "take messages as a consumer does, and settle them",
 		long: `Lock messages of the entity itself, show them, and complete, abandon or dead-letter each one.
-Without one of these they are let go again, unchanged. It does not wait for messages to arrive.`,
+Without one of these they are let go again, unchanged. A queue of SQS counts every receive, which
+may move a message to the queue that the redrive policy names. It does not wait for messages to arrive.`,
 		effects: `locks what it takes until it is settled: other receivers do not see it meanwhile
 --complete removes it, --abandon counts a failed delivery, which may dead-letter it,
---dead-letter moves it; without them nothing is counted`,
-		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitNothing},
+--dead-letter moves it (refused on SQS, where only the redrive policy does); without them
+nothing is counted, but on SQS each receive is`,
+		exits:   []exitCode{exitFailed, exitUsage, exitPartly, exitRefused, exitNothing},
 		example: "dlq receive orders -o json\ndlq receive orders --limit 10 --dead-letter --reason BadAddress --description 'no such street'",
 	}, exactly("ENTITY"), func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("session") {
@@ -101,6 +104,14 @@ func runReceive(ctx context.Context, a *app, opts receiveOptions, arg string) (e
 	if err != nil {
 		return err
 	}
+	counted, err := countsReceives(ctx, b, id)
+	if err != nil {
+		return err
+	}
+	if counted && settle.Action == backends.DeadLetter {
+		return fail(exitRefused, "--abandon gives it back; each receive counts towards the policy's limit",
+			"--dead-letter: on SQS only a redrive policy moves messages of %s, so nothing was received", id)
+	}
 	lease, err := b.Lease(ctx, id, backends.LeaseOptions{Session: opts.session, Max: opts.limit})
 	if err != nil {
 		return err
@@ -114,10 +125,23 @@ func runReceive(ctx context.Context, a *app, opts receiveOptions, arg string) (e
 	if out.rows == 0 {
 		return fail(exitNothing, "", "no message is free in %s", id)
 	}
+	if counted && settle.Action == 0 {
+		a.say("the receive of %s was counted; the redrive policy of %s, if it has one, moves what is received too often", plural(out.rows, "message"), id)
+	}
 	if settle.Action != 0 {
 		a.say("%s of %s done", settle.Action, plural(out.rows, "message"))
 	}
 	return nil
+}
+
+// countsReceives reports whether a queue counts each receive, as those of SQS do. They have no
+// dead-letter queue inside them, which is how they are told.
+func countsReceives(ctx context.Context, b backends.Backend, id backends.EntityID) (bool, error) {
+	e, err := resubmit.Find(ctx, b, id)
+	if code, _ := backends.CodeOf(err); code == backends.NotFound {
+		return false, nil // the receive says so
+	}
+	return err == nil && e.Kind == backends.Queue && e.DeadLetters.Sub == backends.Main, err
 }
 
 // receiveBatch is how many messages are shown and then settled together.

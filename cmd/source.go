@@ -47,10 +47,32 @@ func (s *source) open(ctx context.Context, a *app, fs *pflag.FlagSet, arg string
 	if err != nil {
 		return nil, err
 	}
-	if at, err := resubmit.Locate(ctx, b, id); err == nil { // else reading says what is wrong
-		id = at
+	if id, err = s.locate(ctx, a, b, id); err != nil {
+		return nil, err
 	}
 	return &reading{backend: b, id: id, query: query}, nil
+}
+
+// locate returns where the messages lie that id names. It warns where they lie among those of
+// other queues, which a reader would take for those of the queue that was named.
+func (s *source) locate(ctx context.Context, a *app, b backends.Backend, id backends.EntityID) (backends.EntityID, error) {
+	named, err := resubmit.Find(ctx, b, id)
+	if err != nil {
+		return id, nil //nolint:nilerr // reading says what is wrong
+	}
+	at := named.Resolve(id.Sub)
+	if at.Sub == backends.DeadLetterQueue && named.Kind == backends.Queue && named.DeadLetters == (backends.EntityID{}) {
+		return id, fail(exitFailed, "", "%s has no redrive policy, so it has no dead-letter queue; --active acts on its own messages", named.ID)
+	}
+	if at.Name == named.ID.Name || s.BySource() {
+		return at, nil
+	}
+	if there, err := resubmit.Find(ctx, b, at); err == nil {
+		if text := resubmit.Shared(named, there); text != "" {
+			a.say("warning: %s; --where \"sys.DeadLetterSource = '%s'\" tells them apart", text, named.ID)
+		}
+	}
+	return at, nil
 }
 
 // messages yields what is selected, page by page.

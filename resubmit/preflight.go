@@ -40,7 +40,7 @@ const (
 	FindForwarded      = "forwarded"       // who gets what the destination passes on
 	FindNotBack        = "not-back"        // the subscription that they come from would not get them
 	FindNewIDs         = "new-ids"         // the destination detects duplicates: they get new message ids
-	FindShared         = "shared"          // the dead-letter queue is also that of other queues
+	FindShared         = "shared"          // the dead-letter queue is also that of other queues; a veto if all is selected
 	FindUnjudged       = "unjudged"        // messages that the selection could not judge
 	FindLeases         = "leases"          // looking locks: the backend cannot peek
 	FindPossiblyTwice  = "not-atomic"      // a crash can leave messages possibly twice
@@ -85,18 +85,37 @@ func (c *preflight) capabilities() {
 	}
 }
 
-// shared warns where the dead letters of the entity that was named lie among those of others.
+// shared warns where the dead letters of the entity that was named lie among those of others, and
+// refuses to take all of those along unasked.
 func (c *preflight) shared(named backends.Entity) {
-	if named.ID == c.source.ID || len(c.source.Sources) < 2 {
+	text := Shared(named, c.source)
+	if text == "" {
 		return
 	}
+	sel := c.plan.Spec.Selection
+	switch {
+	case !sel.All || sel.BySource():
+		c.warn(FindShared, text, nil)
+	case c.plan.Spec.Kind == Purge:
+		c.veto(FindShared, fmt.Sprintf("%s: name %s to purge them all", text, c.source.ID))
+	default:
+		c.veto(FindShared, fmt.Sprintf("%s: name %s to mean them all, or add --where \"sys.DeadLetterSource = '%s'\"", text, c.source.ID, named.ID))
+	}
+}
+
+// Shared says that the dead letters of the entity named lie in source together with those of
+// others; "" if they do not, or if source itself is what was named.
+func Shared(named, source backends.Entity) string {
+	if named.ID == source.ID || len(source.Sources) < 2 {
+		return ""
+	}
 	var others []string
-	for _, id := range c.source.Sources {
+	for _, id := range source.Sources {
 		if id != named.ID {
 			others = append(others, id.String())
 		}
 	}
-	c.warn(FindShared, fmt.Sprintf("the dead letters of %s lie in %s, together with those of %s", named.ID, c.source.ID, strings.Join(others, ", ")), nil)
+	return fmt.Sprintf("the dead letters of %s lie in %s, together with those of %s", named.ID, source.ID, strings.Join(others, ", "))
 }
 
 // message checks one message of the plan. An error is one of the service, not of the message.

@@ -205,12 +205,12 @@ func TestRedrivePolicies(t *testing.T) {
 					t.Errorf("the warning is %+v", w)
 				}
 				if from == one.DeadLetters() {
-					if text := finding(t, p.Warnings, FindShared).Text; text != "the dead letters of one lie in failed, together with those of two" {
+					if text := finding(t, p.Vetoes, FindShared).Text; !strings.HasPrefix(text, "the dead letters of one lie in failed, together with those of two: name failed") {
 						t.Errorf("the plan says %q", text)
 					}
 				}
 			}
-			r := f.run(Spec{From: one.DeadLetters()})
+			r := f.run(Spec{From: failed})
 			if r.Done != 5 || len(r.Skipped) != 1 || r.From != failed {
 				t.Errorf("%+v", r)
 			}

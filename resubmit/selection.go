@@ -199,3 +199,8 @@ func ParseAge(s string) (time.Duration, error) {
 	}
 	return total, nil
 }
+
+// BySource reports whether the selection looks at where a dead letter came from.
+func (s Selection) BySource() bool {
+	return strings.Contains(strings.ToLower(s.Where), "deadlettersource")
+}
