@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"dlq/backends"
 	"dlq/backends/message"
 	"dlq/export"
+	"dlq/resubmit"
 )
 
 func newImportCommand(a *app) *cobra.Command {
@@ -58,6 +60,9 @@ func runImport(ctx context.Context, a *app, name, to string) error {
 		return err
 	}
 	im := importer{a: a, b: b, id: id, in: export.NewReader(in)}
+	if err := im.look(ctx); err != nil {
+		return err
+	}
 	return im.finish(im.run(ctx))
 }
 
@@ -67,8 +72,35 @@ type importer struct {
 	b  backends.Backend
 	id backends.EntityID
 	in *export.Reader
+	// renew is the system attribute by which the entity recognises what it has had, and drops it:
+	// messages get a new one. "": none.
+	renew string
 
 	read, sent, refused int64
+}
+
+// look finds out whether the entity would drop what it has had before.
+func (im *importer) look(ctx context.Context) error {
+	e, err := resubmit.Find(ctx, im.b, im.id)
+	if backends.IsCode(err, backends.NotFound) {
+		return nil // the first send says so, or makes it
+	}
+	if err != nil || e.Deduplication.Window == 0 {
+		return err
+	}
+	if im.renew = e.Deduplication.Attribute; im.renew == "" {
+		im.a.say("%s detects duplicates: a message whose id it has had within %v is dropped", im.id, e.Deduplication.Window)
+		return nil
+	}
+	im.a.say("%s detects duplicates: messages get a new %s", im.id, im.renew)
+	return nil
+}
+
+// anew gives a message a new deduplication id.
+func (im *importer) anew(m *message.Message) {
+	fresh := message.Attribute{Name: im.renew, Value: message.String(message.RandomUUID().String())}
+	m.System = slices.DeleteFunc(slices.Clone(m.System), func(a message.Attribute) bool { return a.Name == im.renew })
+	m.System = append(m.System, fresh)
 }
 
 // The bounds of a batch: what one commit takes easily.
@@ -106,6 +138,9 @@ func (im *importer) next() ([]*message.Message, error) {
 		im.read++
 		if m.Broker.BodyOmitted {
 			return nil, fmt.Errorf("message %d of the file was exported without its body; export it again", im.read)
+		}
+		if im.renew != "" {
+			im.anew(m)
 		}
 		batch = append(batch, m)
 		bytes += m.Body.Len()
